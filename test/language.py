@@ -65,8 +65,8 @@ def check_files(counts, known):
         if not complaints:
             continue
         text = git("show", f"HEAD:{name}")
-        former = count_of(name, text) if text is not None else None
-        for line, words in ceilings.judge(name, count, known, former):
+        previous = count_of(name, text) if text is not None else None
+        for line, words in ceilings.judge(name, count, known, previous):
             yield f"{name}:{line}: {words}"
 
 

@@ -27,7 +27,7 @@ import debian
 from debian import Failed, call, step
 
 PACKAGES = ("weir", "weir-exporter", "weir-import", "weir-support", "weir-tools")
-FORMER, LATER = "0.1.0~1", "0.1.0~2"
+PREVIOUS, LATER = "0.1.0~1", "0.1.0~2"
 PATIENCE_S = 120
 NAME = "edge"
 UNIT = f"weir@{NAME}"
@@ -146,7 +146,7 @@ class Machine:
 def installs(machine):
     """Installs users and files, and starts nothing."""
     machine.do("apt-get", "-qq", "-y", "--no-install-recommends", "install",
-               *package_files(FORMER))
+               *package_files(PREVIOUS))
     machine.do("id", "weir")
     expect("weir-read" in machine.do("id", "-nG", "weir"), "weir is not of weir-read")
     for path in ("/etc/weir", "/run/weir", "/usr/share/man/man8/weir.8.gz",
@@ -400,7 +400,7 @@ def prepare(top):
     call(*env, "apt-get", "-qq", "-y", "--no-install-recommends", "install", "systemd",
          "systemd-sysv", "dbus", "iproute2", "procps", **quiet)
     call(*env, "apt-get", "-qq", "-y", "--no-install-recommends", "--download-only", "install",
-         *package_files(FORMER), **quiet)
+         *package_files(PREVIOUS), **quiet)
 
 
 def package_files(version):
@@ -417,7 +417,7 @@ def arch():
 
 def build(debs):
     """Builds two versions of one tree."""
-    for version in (FORMER, LATER):
+    for version in (PREVIOUS, LATER):
         call(os.path.join(debian.ROOT, "tools", "package"), "--version", version, "--output", debs,
              stdout=subprocess.DEVNULL)
 
@@ -444,7 +444,7 @@ def everything(cache, suite, debs):
         step("a wire that outlives the unit", outlived, machine)
         step("crashes, and hangs", crashes, machine)
         step("upgrade", replaced, machine, LATER)
-        step("rollback", replaced, machine, FORMER)
+        step("rollback", replaced, machine, PREVIOUS)
         step("removed", removed, machine)
         step("purged", purged, machine)
 

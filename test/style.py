@@ -44,7 +44,7 @@ FIELD = {
     "pocket": "prepaid", "letter": "message", "obeyed": "enforced", "untold": "dirty, pending",
     "adopted": "inherited", "naps": "skips_idle", "handover": "grace", "judge": "policer, verdict",
     "judges": "policers", "judged": "decided", "rehearse": "dry_run", "rehearsed": "dry_run_result",
-    "beside": "next_to, or the thing itself", "anew": "again, restart",
+    "beside": "next_to, or the thing itself", "anew": "again, restart", "former": "previous",
 }
 
 

@@ -72,8 +72,8 @@
 #define SHOWN_GIVEN(...)
 #define NUMBER(stem, unit, kind, applies, shown, path, zero, label, head, value, help) \
 	SHOWN_##shown(unit, #stem, #stem, kind, applies, help)
-#define FORMER(stem, unit, kind, applies, column, metric) \
-	OF_##unit(metric, #stem, kind, applies,           \
+#define PREVIOUS(stem, unit, kind, applies, column, metric) \
+	OF_##unit(metric, #stem, kind, applies,             \
 		"Former name of weir_policy_" #stem ", until the next release")
 
 const struct metric metrics[] = {
@@ -209,5 +209,5 @@ const struct metric metrics[] = {
 	ONE("weir_netflow_send_errors", COUNTER, "netflow.failed",
 		"Datagrams not sent, or refused at the address of the collector"),
 
-	POLICY_NUMBERS(NUMBER) POLICY_COLUMNS_FORMER(FORMER){0},
+	POLICY_NUMBERS(NUMBER) POLICY_COLUMNS_PREVIOUS(PREVIOUS){0},
 };

@@ -263,16 +263,16 @@ int diff_print(const json_t *document, struct view *view)
 {
 	const json_t *changes = json_object_get(document, "changes");
 	const json_t *restart = json_object_get(document, "needs_restart");
-	json_t *lines = json_array(), *change, *former = NULL;
+	json_t *lines = json_array(), *change, *previous = NULL;
 	size_t i;
 	int ret;
 
 	json_array_foreach (changes, i, change) {
-		if (!former || !json_equal(json_object_get(former, "policy"),
-				       json_object_get(change, "policy")))
+		if (!previous || !json_equal(json_object_get(previous, "policy"),
+					 json_object_get(change, "policy")))
 			add_head(lines, change);
 		add_change(lines, change);
-		former = change;
+		previous = change;
 	}
 	if (json_array_size(changes) == 0)
 		json_array_append_new(lines, json_string("nothing would change in force"));

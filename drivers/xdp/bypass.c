@@ -47,7 +47,7 @@ struct bypass_port {
 		before; /* counts at the takeover; between it and the previous one */
 	int interface;  /* index; 0: no program */
 	int link;       /* this process's, or a previous one's; -1: none */
-	int former;     /* the previous program, to restore; -1 */
+	int previous;   /* the previous program, to restore; -1 */
 	bool inherited; /* `link` is a previous process's: see bypass_take_over() */
 	bool updated;   /* `link` leads to this process's program now */
 	bool pinned[PINS];
@@ -316,7 +316,7 @@ static void remove_link(int link, const char *path)
  * link must be removed before a new one. Without this call, the kernel would detach it only some
  * time after the last reference.
  */
-static void open_former(const struct opening *opening, struct bypass_port *port, const char *path)
+static void open_previous(const struct opening *opening, struct bypass_port *port, const char *path)
 {
 	uint32_t program = 0;
 	int interface, link = bypass_open_link(path, &interface, &program);
@@ -330,7 +330,7 @@ static void open_former(const struct opening *opening, struct bypass_port *port,
 	}
 	port->link = link;
 	port->inherited = true;
-	port->former = bpf_prog_get_fd_by_id(program);
+	port->previous = bpf_prog_get_fd_by_id(program);
 }
 
 static int complain_of_attach(const struct opening *opening, int ret)
@@ -372,7 +372,7 @@ static int attach_program(const struct opening *opening, struct bypass_port *por
 	char path[BYPASS_PATH];
 
 	name_pin(opening->bypass, PIN_LINK, port->interface, path);
-	open_former(opening, port, path);
+	open_previous(opening, port, path);
 	if (port->inherited)
 		return 0;
 	port->link = bpf_link_create(bpf_program__fd(port->program->progs.xsk_def_prog),
@@ -532,7 +532,7 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 		return -ENOMEM;
 	made->beats_fd = -1;
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
-		made->ports[i].link = made->ports[i].former = -1;
+		made->ports[i].link = made->ports[i].previous = -1;
 	bypass_name_directory(config->limiter, made->directory);
 	last_words[0] = '\0';
 	libbpf_set_print(keep_words);
@@ -663,8 +663,8 @@ static void take_back(const struct bypass *bypass, struct bypass_port *port)
 {
 	char path[BYPASS_PATH];
 
-	if (port->updated && port->former >= 0)
-		bpf_link_update(port->link, port->former, NULL);
+	if (port->updated && port->previous >= 0)
+		bpf_link_update(port->link, port->previous, NULL);
 	if (port->link >= 0 && !port->inherited)
 		bpf_link_detach(port->link);
 	for (unsigned pin = 0; pin < PINS; pin++) {
@@ -680,8 +680,8 @@ static void close_port(struct bypass_port *port)
 	bpf_link__destroy(port->refused);
 	if (port->link >= 0)
 		close(port->link);
-	if (port->former >= 0)
-		close(port->former);
+	if (port->previous >= 0)
+		close(port->previous);
 	bypass_bpf__destroy(port->program);
 }
 

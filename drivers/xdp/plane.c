@@ -100,7 +100,7 @@ int plane_create(unsigned slots, uint32_t lines, const char *directory, struct p
 		.tables = -1,
 		.classifiers = {none, none},
 		.room = lines};
-	plane_open_former(*plane);
+	plane_open_previous(*plane);
 	ret = make_books(*plane, &(*plane)->books);
 	return ret ? ret : make_books(*plane, &(*plane)->next_books);
 }
@@ -184,7 +184,7 @@ void plane_destroy(struct plane *plane)
 		return;
 	plane_close_map(&plane->classifiers[0]);
 	plane_close_map(&plane->classifiers[1]);
-	plane_close_former(plane);
+	plane_close_previous(plane);
 	plane_close_map(&plane->books);
 	plane_close_map(&plane->next_books);
 	plane_unmap(&plane->lines);
@@ -255,11 +255,11 @@ int plane_keep_aside(const struct plane *plane)
 	ret = mkdir(path, 0700) ? -errno : 0;
 	for (unsigned i = 0; ret == 0 && i < KEPT_MAPS; i++)
 		ret = keep_map(plane, own[i], i, 0);
-	for (unsigned k = 0; k < plane->n_former; k++) {
-		if (!plane->former[k].current)
+	for (unsigned k = 0; k < plane->n_previous; k++) {
+		if (!plane->previous[k].current)
 			continue;
 		for (unsigned i = 0; ret == 0 && i < KEPT_MAPS; i++)
-			ret = keep_map(plane, plane->former[k].maps[i].fd, i, n);
+			ret = keep_map(plane, plane->previous[k].maps[i].fd, i, n);
 		n++;
 	}
 	return ret;
@@ -311,30 +311,30 @@ static void exchange_books(struct plane *plane)
 
 void plane_begin_books(struct plane *plane)
 {
-	if (plane->n_former == 0)
+	if (plane->n_previous == 0)
 		return;
 	memcpy(plane->next_books.memory, plane->books.memory, plane->books.bytes);
 	exchange_books(plane);
 }
 
-void plane_forget_former(struct plane *plane)
+void plane_forget_previous(struct plane *plane)
 {
-	unsigned n = plane->n_former;
+	unsigned n = plane->n_previous;
 	int ret;
 
 	if (n == 0)
 		return;
-	plane->n_former = 0;
+	plane->n_previous = 0;
 	ret = plane_keep(plane);
-	plane->n_former = n;
+	plane->n_previous = n;
 	if (ret == 0)
-		plane_close_former(plane);
+		plane_close_previous(plane);
 	else
 		exchange_books(plane);
 }
 
 /* Programs run within the kernel's RCU read sections, for which membarrier() waits. */
-void plane_await_former(void)
+void plane_await_previous(void)
 {
 	const struct timespec longest = {.tv_nsec = GRACE_NS};
 

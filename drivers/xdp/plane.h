@@ -33,7 +33,7 @@ struct plane_book {
 };
 
 /* A previous process's state of a policy in the kernel. */
-struct plane_former {
+struct plane_previous {
 	struct plane_book book; /* counts including those up to now */
 	uint64_t held;          /* units that its CPUs have taken from its bucket and not used */
 	bool current;           /* its program can still be attached, and count */
@@ -42,7 +42,7 @@ struct plane_former {
 /*
  * plane_create() makes room for policies in `slots` slots, and for classifiers of `lines` lines.
  * Maps that previous processes have left in the directory can be adopted until
- * plane_forget_former(). The directory's name must stay valid.
+ * plane_forget_previous(). The directory's name must stay valid.
  *
  * plane_share() is called for each program before it is loaded. The first program makes the maps,
  * and all share them. plane_map() is called after each is loaded. All return 0 or a negative errno;
@@ -101,7 +101,7 @@ void plane_leave_unknown(struct plane *plane, bool never);
  * The current ones, plane_n_current() of them, have a program that is attached, or are the last
  * generation.
  */
-int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
+int plane_look_back(const struct plane *plane, unsigned i, struct plane_previous *previous);
 unsigned plane_n_current(const struct plane *plane);
 
 /*
@@ -122,11 +122,11 @@ uint64_t plane_take_all(struct plane *plane, unsigned i);
 
 /*
  * From plane_begin_books() on, plane_book() uses a copy of all books, for the counts of the current
- * generations. plane_forget_former() pins the copy and drops these generations. Until then, and if
- * the kernel refuses that, the pins lead to these generations and to the books without them.
+ * generations. plane_forget_previous() pins the copy and drops these generations. Until then, and
+ * if the kernel refuses that, the pins lead to these generations and to the books without them.
  */
 void plane_begin_books(struct plane *plane);
-void plane_forget_former(struct plane *plane);
+void plane_forget_previous(struct plane *plane);
 
 /* Returns a slot's book, which the slot's owner writes. */
 struct plane_book *plane_book(struct plane *plane, uint32_t slot);
@@ -135,7 +135,7 @@ struct plane_book *plane_book(struct plane *plane, uint32_t slot);
  * Returns when no CPU runs a replaced program any more, so its counts are final. Waits for the
  * kernel, some milliseconds.
  */
-void plane_await_former(void);
+void plane_await_previous(void);
 
 /*
  * Pin maps for the next process. Return 0 or a negative errno.

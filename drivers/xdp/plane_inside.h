@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The definition of struct plane, for plane.c and plane_former.c.
+ * The definition of struct plane, for plane.c and plane_previous.c.
  */
 #ifndef WEIR_DRIVERS_PLANE_INSIDE_H
 #define WEIR_DRIVERS_PLANE_INSIDE_H
@@ -43,8 +43,8 @@ struct plane {
 	const char *directory;
 	unsigned slots, cpus;
 	struct shared_map lines, buckets, books, next_books, samples, clock;
-	struct plane_generation former[PLANE_GENERATIONS];
-	unsigned n_former;
+	struct plane_generation previous[PLANE_GENERATIONS];
+	unsigned n_previous;
 	char refused[64]; /* why maps were not adopted; "": all were */
 	int tables;       /* the map that has one of classifiers[] in force */
 	struct shared_map classifiers[2];
@@ -62,7 +62,7 @@ void plane_name_kept(const struct plane *plane, const char *where, enum plane_ke
 	unsigned generation, char path[PATH_MAX]);
 
 /* Opens the possible generations that are pinned, and marks the current ones. */
-void plane_open_former(struct plane *plane);
-void plane_close_former(struct plane *plane);
+void plane_open_previous(struct plane *plane);
+void plane_close_previous(struct plane *plane);
 
 #endif

@@ -76,22 +76,22 @@ uint32_t name_table_find(const struct name_table *table, const char *name)
 /* Doubles the places, and drops names without a number. */
 static int grow_table(struct name_table *table)
 {
-	struct name_table former = *table;
+	struct name_table previous = *table;
 
-	if (make_places(table, 2 * former.n)) {
-		*table = former;
+	if (make_places(table, 2 * previous.n)) {
+		*table = previous;
 		return -ENOMEM;
 	}
 	table->n = 0;
-	for (uint32_t i = 0; i <= former.mask; i++) {
-		const struct name_place *place = &former.places[i];
+	for (uint32_t i = 0; i <= previous.mask; i++) {
+		const struct name_place *place = &previous.places[i];
 
 		if (!place->name || place->number == NAME_NONE)
 			continue;
 		*place_of(table, place->name, place->hash) = *place;
 		table->n++;
 	}
-	free(former.places);
+	free(previous.places);
 	return 0;
 }
 

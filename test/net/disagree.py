@@ -115,7 +115,7 @@ class Pair:
         """Reloads the second limiter with `change` or its original settings; returns the start
         time."""
         weir = self.boxes[ODD]
-        former = copy.deepcopy(weir.config)
+        previous = copy.deepcopy(weir.config)
         if change:
             change(weir.config)
         weir.write()
@@ -124,7 +124,7 @@ class Pair:
         last = wait_until(lambda: weir.get("/weir/config")["last_reload"] != before and
                           weir.get("/weir/config")["last_reload"], "the reload")
         expect(last["ok"], str(last))
-        weir.config = former
+        weir.config = previous
         return time.monotonic()
 
     def shown(self, words, began):

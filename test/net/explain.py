@@ -177,7 +177,7 @@ def captured(scene):
                == [(whole, "drop (limit), policy tight")] * 5, got)
         expect(os.path.exists(path) and ctl(weir, "capture", "-w", path, "--count", "1", status=1),
                "a file that is there is left as it is")
-        wait_until(lambda: "capture" in weir.get("/weir/capture"), "the former one does not end")
+        wait_until(lambda: "capture" in weir.get("/weir/capture"), "the previous one does not end")
         expect(weir.get("/weir/capture") == {"busy": True}, "two at a time")
         wait_until(lambda: "capture" in weir.get("/weir/capture"), "nobody reads, and it goes on")
         os.chmod(scene.directory, 0o755)

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A group whose limiters run this version and the former one: the upgrade of one after the other,
+"""A group whose limiters run this version and the previous one: the upgrade of one after the other,
 a roll-back, and the end of the upgrade.
 
-The former version is built from the repository, once: in build-former/. A group with quotas cannot
-be upgraded this way, because a message of theirs has another format (CHANGELOG.md).
+The previous version is built from the repository, once: in build-former/. A group with quotas
+cannot be upgraded this way, because a message of theirs has another format (CHANGELOG.md).
 """
 
 import os
@@ -21,43 +21,43 @@ from hard_limits import LIMIT, Group, Meter, Watch  # noqa: E402
 from testbed.bed import Testbed  # noqa: E402
 
 # The last commit that writes and reads only format 3 of gossip.
-FORMER = "cc9e0ee59070bf1d9918454425cc4cbe5820e233"
+PREVIOUS = "cc9e0ee59070bf1d9918454425cc4cbe5820e233"
 PLACE = os.path.join(box.ROOT, "build-former")
-BUILT = os.path.join(PLACE, FORMER[:12])
+BUILT = os.path.join(PLACE, PREVIOUS[:12])
 
 
-def build_former():
-    """Builds weir of the former version, unless that is done; Skip without its commit."""
+def build_previous():
+    """Builds weir of the previous version, unless that is done; Skip without its commit."""
     if os.access(os.path.join(BUILT, "app", "weir", "weir"), os.X_OK):
         return
     source = os.path.join(PLACE, "source")
     os.makedirs(source, exist_ok=True)
-    archive = subprocess.run(["git", "-C", box.ROOT, "archive", FORMER], capture_output=True,
+    archive = subprocess.run(["git", "-C", box.ROOT, "archive", PREVIOUS], capture_output=True,
                              check=False)
     if archive.returncode:
-        raise box.Skip(f"the repository here has no commit {FORMER[:12]}")
+        raise box.Skip(f"the repository here has no commit {PREVIOUS[:12]}")
     subprocess.run(["tar", "-x", "-C", source], input=archive.stdout, check=True)
     for command in (["meson", "setup", BUILT, source], ["ninja", "-C", BUILT, "app/weir/weir"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}")
 
 
-def mix(bed, former):
-    """Lets the testbed start those limiters that are in `former` by the former version."""
+def mix(bed, previous):
+    """Lets the testbed start those limiters that are in `previous` by the previous version."""
     spawn, present = bed.spawn_limiter, bed.build
 
     def start(i):
-        bed.build = BUILT if i in former else present
+        bed.build = BUILT if i in previous else present
         spawn(i)
         bed.build = present
 
     bed.spawn_limiter = start
 
 
-def steps(bed, former, check):
-    """All limiters are former ones and become present ones, except that one goes back first."""
+def steps(bed, previous, check):
+    """All limiters are previous ones and become present ones, except that one goes back first."""
     for i, goes_back in [(1, False), (2, False), (2, True), (3, False), (2, False)]:
-        (former.add if goes_back else former.discard)(i)
+        (previous.add if goes_back else previous.discard)(i)
         bed.restart_limiter(i)
         check()
 
@@ -70,8 +70,8 @@ def rejected(bed):
 def all_count(bed):
     """Waits until each limiter counts all others, and none rejects a format any more.
 
-    Others write the newer format to a limiter that went back to the former version, until they have
-    received its first datagrams.
+    Others write the newer format to a limiter that went back to the previous version, until they
+    have received its first datagrams.
     """
     wait_until(lambda: not any(bed.policy(i)["peers_lost"] for i in bed.boxes()), "all to count")
     wait_until(lambda: unchanged_for_a_second(bed), "formats to be accepted")
@@ -87,16 +87,16 @@ def unchanged_for_a_second(bed):
 
 def soft(estimator):
     """A soft limit under TCP."""
-    former = {1, 2, 3}
+    previous = {1, 2, 3}
 
     def configure(_, config):
         config["gossip"]["estimator"] = estimator
 
     with Testbed(flows=[2, 3, 5], configure=configure) as bed:
-        mix(bed, former)
+        mix(bed, previous)
         bed.start()
         all_count(bed)
-        steps(bed, former, lambda: all_count(bed))
+        steps(bed, previous, lambda: all_count(bed))
         summary = bed.run_flows(8, warmup=4).summary()
         use = summary["aggregate"]["mean_bps"] / LIMIT
     expect(0.7 < use < 1.06, f"aggregate {use:.3f} of the limit")
@@ -115,9 +115,9 @@ def soft_tree(_):
 
 def hard(scene):
     """A hard limit that moves between the limiters, all the time: nothing is lost or exceeded."""
-    former = {1, 2, 3}
+    previous = {1, 2, 3}
     with Group(scene, 3, guarantee="hard") as group:
-        mix(group.bed, former)
+        mix(group.bed, previous)
         group.start()
         meter = Meter(group)
         turns = iter([1, 3, 1, 2, 3] * 2)
@@ -131,10 +131,10 @@ def hard(scene):
 
         with Watch(group) as watch:
             moves()
-            steps(group.bed, former, moves)
+            steps(group.bed, previous, moves)
             words = watch.check()
         return f"{words}; {meter.check()}"
 
 
 if __name__ == "__main__":
-    box.main([soft_state, soft_tree, hard], setup=build_former)
+    box.main([soft_state, soft_tree, hard], setup=build_previous)

@@ -33,10 +33,10 @@ def allowed(name, count, ceilings, kind):
     return count.budget(name, kind)
 
 
-def judge(name, count, ceilings, former=None):
+def judge(name, count, ceilings, previous=None):
     """Complaints about one file as (line, words); line 1 if the ceilings are out of date.
 
-    former is the count of an earlier version, if there is one: its places are not shown.
+    previous is the count of an earlier version, if there is one: its places are not shown.
     """
     if name not in ceilings:
         yield 1, "not recorded: run test/language.py --lower"
@@ -44,7 +44,7 @@ def judge(name, count, ceilings, former=None):
         most, found = allowed(name, count, ceilings, kind), count.of(kind)
         if found > most:
             limit = "its ceiling is" if name in ceilings else "a new file may have"
-            old = {words for _, words in former.places[kind]} if former else ()
+            old = {words for _, words in previous.places[kind]} if previous else ()
             places = [place for place in count.places[kind] if place[1] not in old]
             places = (places or count.places[kind])[-SHOWN:]
             yield (places[0][0],

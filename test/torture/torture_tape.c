@@ -9,12 +9,12 @@
 
 #include "torture_world.h"
 
-#define FORMER 40 /* steps of the recorded instance */
+#define PREVIOUS 40 /* steps of the recorded instance */
 
 /* Epochs of the recorded instance exceed all of this one: without an identity all would be news. */
-#define FORMER_EPOCH (UINT64_C(1) << 40)
+#define PREVIOUS_EPOCH (UINT64_C(1) << 40)
 
-static int begin_former_life(
+static int begin_previous_life(
 	const struct world *w, uint64_t now, struct conserve *group[TORTURE_LIMITERS])
 {
 	struct conserve_policy policies[BOTH] = {
@@ -27,7 +27,7 @@ static int begin_former_life(
 	params.n_policies = w->accounts;
 	for (unsigned i = 0; ret == 0 && i < w->n; i++) {
 		params.self = i;
-		params.epoch = FORMER_EPOCH + i;
+		params.epoch = PREVIOUS_EPOCH + i;
 		ret = conserve_create(&params, now, &group[i]);
 	}
 	return ret;
@@ -40,7 +40,7 @@ static void record_messages(struct world *w, uint64_t now, struct conserve **gro
 	while ((message.len = conserve_send(group[from], now, message.bytes, ROOM, &message.to)) >
 		0) {
 		(void)conserve_receive(group[message.to], from, now, message.bytes, message.len);
-		w->former[prng_below(&w->taper, LATE)] = message;
+		w->previous[prng_below(&w->taper, LATE)] = message;
 	}
 }
 
@@ -63,12 +63,12 @@ void tape_record(struct world *w)
 {
 	struct conserve *group[TORTURE_LIMITERS] = {0};
 	uint64_t now = 1000 * SECOND;
-	int ret = begin_former_life(w, now, group);
+	int ret = begin_previous_life(w, now, group);
 
 	prng_seed(&w->taper, w->c->seed);
 	if (ret)
 		torture_failed(w->result, "conserve_create", ret);
-	for (unsigned step = 0; ret == 0 && step < FORMER; step++)
+	for (unsigned step = 0; ret == 0 && step < PREVIOUS; step++)
 		record_step(w, step, now += SECOND, group);
 	for (unsigned i = 0; i < w->n; i++)
 		conserve_destroy(group[i]);
@@ -76,7 +76,7 @@ void tape_record(struct world *w)
 
 void tape_play(struct world *w)
 {
-	const struct message *message = &w->former[prng_below(&w->taper, LATE)];
+	const struct message *message = &w->previous[prng_below(&w->taper, LATE)];
 	struct rates_node *box = &w->boxes[message->to];
 
 	/* For a limiter without memory, gossip must detect recordings, and not this layer. */
@@ -85,5 +85,5 @@ void tape_play(struct world *w)
 		return;
 	if (conserve_receive(box->c, message->from, world_clock(w, box), message->bytes,
 		    message->len) != -ESTALE)
-		torture_complain(w->result, "a letter of a former life is believed");
+		torture_complain(w->result, "a message of a previous incarnation is accepted");
 }

@@ -124,7 +124,7 @@ struct world {
 	struct conserve_params params;
 	struct bucket bound;
 	struct message late[LATE];
-	struct message former[LATE]; /* from an earlier ledger instance; replayed by `taper` */
+	struct message previous[LATE]; /* from an earlier ledger instance; replayed by `taper` */
 	struct prng taper, loaner, ager;
 	uint64_t loan_delay_ns; /* most delay of a message of loans */
 	double demands[BOTH][TORTURE_LIMITERS];

@@ -113,7 +113,7 @@ class Announcements:
         return Entry(policy, passes, ipv6, peer)
 
     def _announce(self, peer: str, rule: Rule, ipv6: bool, attributes: Any) -> bool:
-        """Takes a rule. A former one of its name goes, also if the new one is refused."""
+        """Takes a rule. A previous one of its name goes, also if the new one is refused."""
         name = flow_rule.name_of(rule, ipv6, self.prefix)
         rules = self.peers[peer]
         before = rules.get(name)
@@ -152,7 +152,7 @@ class Announcements:
                     changed |= take(peer, rule, bool(ipv6), attributes)
         return changed
 
-    def _former(self, peer: str) -> dict[str, Entry]:
+    def _previous(self, peer: str) -> dict[str, Entry]:
         """Returns the rules of a peer's sessions that are over."""
         name = cut(peer, PEER_MOST) + ", before"
         return self.peers.setdefault(name, {})
@@ -167,18 +167,18 @@ class Announcements:
             for family in FAMILIES:
                 self._tell(peer, family)
         elif had:
-            self._former(peer).update(rules)
+            self._previous(peer).update(rules)
         rules.clear()
         return had and not self.keep
 
     def _take_end(self, peer: str, end: Any) -> bool:
-        """Takes End-of-RIB: a family is complete, and other rules of former sessions go."""
+        """Takes End-of-RIB: a family is complete, and other rules of previous sessions go."""
         end = end if isinstance(end, dict) else {}
         if end.get("safi") != "flow" or not isinstance(end.get("afi"), str):
             return False
         ipv6 = end["afi"] == "ipv6"
         self._tell(peer, FAMILIES[ipv6])
-        rules = self._former(peer) if self.keep else {}
+        rules = self._previous(peer) if self.keep else {}
         gone = [name for name, entry in rules.items() if entry.ipv6 == ipv6]
         for name in gone:
             del rules[name]

@@ -18,7 +18,7 @@ from weir_import.options import Options
 
 PREFIX = "flowspec-"
 GATHER_S = 0.05  # updates that come together are one change
-GRACE_S = 2.0    # GoBGP has sent everything by then, and former rules go
+GRACE_S = 2.0    # GoBGP has sent everything by then, and previous rules go
 READ_MOST = 1 << 16
 LINE_MOST = 64 << 20
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -39,7 +39,7 @@ class Follower:
         self._skips = False    # the rest of a line that is too long
         self._changed = False  # limiters have to be updated,
         self._update_s = 0.0   # at this time
-        self._grace_s = float("inf")  # former rules of others stay until then
+        self._grace_s = float("inf")  # previous rules of others stay until then
         self._update_soon()
         self.keeper = Keeper(limiters, prefix)
 

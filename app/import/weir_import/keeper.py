@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from weir_import import documents, list_command
 from weir_import.diagnostics import complain, report
 from weir_import.edits import edits_between
-from weir_import.former import Told, keep_former
+from weir_import.previous import Told, keep_previous
 from weir_import.limiter import Limiter, LimiterError, explain, member
 from weir_import.pace import Pace
 
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     """The policies of the prefix. The lists and sets are never changed."""
 
     policies: list[Policy]
-    told: Told | None  # peers whose former rules can go; None: all former rules go
+    told: Told | None  # peers whose previous rules can go; None: all previous rules go
     grace_s: float     # when all of them go (monotonic clock)
 
 
@@ -168,7 +168,7 @@ class _Kept(threading.Thread):
                   if not (policy["name"] in self._refused and
                           documents.same(self._refused[policy["name"]], policy))]
         if own.told is not None:
-            wanted, left = keep_former(wanted, own.told, running, prefix)
+            wanted, left = keep_previous(wanted, own.told, running, prefix)
             self._say_left(left)
         edits = edits_between(running, wanted, prefix).edits
         now_s = time.monotonic()

@@ -470,7 +470,7 @@ static void note_refusal(struct instance *inst, unsigned datagram, unsigned verd
 	refusals_note(inst->gossip->refusals, source, verdict, peer ? peer->spoke_ns : 0, now);
 }
 
-/* Datagrams of a former start are replays, and a copy of a limiter sends them. */
+/* Datagrams of a previous start are replays, and a copy of a limiter sends them. */
 static bool is_authentic(unsigned verdict)
 {
 	return verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE ||

@@ -29,7 +29,7 @@ int brain_try(const struct config *config, struct ledger_store *opened);
 /*
  * Continues with another roster and the keys that were made for it (NULL: plain gossip). Limits,
  * counters and peers that stay are kept. Exchanges the roster of `live`, which is the configuration
- * of the instance, for that of `next`, and the keys for *keyring: the caller has the former ones.
+ * of the instance, for that of `next`, and the keys for *keyring: the caller has the previous ones.
  * Returns 0; or -ENOTSUP (with a ledger) or -ENOMEM, and nothing has changed. Not between two
  * datagrams of one tick.
  */

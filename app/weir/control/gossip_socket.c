@@ -87,7 +87,7 @@ static void filter_sources(struct gossip_socket *gs)
 	gs->filtered = n >= 0;
 	if (gs->filtered)
 		return;
-	/* The filter of a former roster would drop the datagrams of new limiters. */
+	/* The filter of a previous roster would drop the datagrams of new limiters. */
 	setsockopt(gs->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
 	event(GOSSIP_NO_FILTER, event_count("limiters", config->n_roster),
 		event_word("why", strerror(-n)));

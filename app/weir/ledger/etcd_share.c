@@ -213,14 +213,14 @@ void etcd_share_stop(struct instance *inst)
 void etcd_share_exchange(struct instance *inst, struct budget_shares *budget_shares)
 {
 	struct etcd_share *d = inst->etcd_share;
-	struct budget_shares former;
+	struct budget_shares previous;
 
 	if (!d)
 		return;
-	former = d->budget_shares;
+	previous = d->budget_shares;
 	for (unsigned i = 0; i < budget_shares->n; i++) {
 		struct budget_share *now = &budget_shares->at[i],
-				    *then = find_budget_share(&former, now->name);
+				    *then = find_budget_share(&previous, now->name);
 		unsigned policy = now->policy;
 
 		if (!then)
@@ -229,7 +229,7 @@ void etcd_share_exchange(struct instance *inst, struct budget_shares *budget_sha
 		now->policy = policy;
 	}
 	d->budget_shares = *budget_shares;
-	*budget_shares = former;
+	*budget_shares = previous;
 	d->at = 0;
 	d->look_ns = 0;
 }

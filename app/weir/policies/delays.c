@@ -48,10 +48,10 @@ static int delays_prepare(
 
 static int delays_prepare_move(struct instance *inst, uint32_t from, uint32_t to)
 {
-	const struct slot_delays *former = of_slot(inst, from);
+	const struct slot_delays *previous = of_slot(inst, from);
 	struct slot_delays *delays = of_slot(inst, to);
 
-	if (!former->sums && !former->earlier)
+	if (!previous->sums && !previous->earlier)
 		return 0;
 	delays->earlier = calloc(1, sizeof(*delays->earlier));
 	return delays->earlier ? 0 : -ENOMEM;

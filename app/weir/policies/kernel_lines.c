@@ -368,7 +368,7 @@ void kernel_lines_spoke(struct instance *inst, uint64_t tick)
 struct inherited {
 	unsigned i;
 	uint32_t slot;
-	struct plane_former former;
+	struct plane_previous previous;
 };
 
 /* Calls take() for each inherited policy that still exists. */
@@ -377,10 +377,10 @@ static void each_inherited(struct instance *inst,
 {
 	struct inherited inherited = {0};
 
-	for (; plane_look_back(inst->plane, inherited.i, &inherited.former) == 0; inherited.i++) {
-		unsigned policy = policy_names_find(inst->names, inherited.former.book.name);
+	for (; plane_look_back(inst->plane, inherited.i, &inherited.previous) == 0; inherited.i++) {
+		unsigned policy = policy_names_find(inst->names, inherited.previous.book.name);
 
-		if (inherited.former.book.name[0] == '\0' || policy >= inst->n_policies)
+		if (inherited.previous.book.name[0] == '\0' || policy >= inst->n_policies)
 			continue;
 		inherited.slot = inst->slots.of[policy];
 		take(inst, &inherited);
@@ -424,7 +424,7 @@ static void carry_book(struct instance *inst, uint32_t slot)
 
 static void adopt_counts(struct instance *inst, const struct inherited *inherited)
 {
-	add_book(plane_book(inst->plane, inherited->slot), &inherited->former.book);
+	add_book(plane_book(inst->plane, inherited->slot), &inherited->previous.book);
 	carry_book(inst, inherited->slot);
 }
 
@@ -471,9 +471,9 @@ static void adopt_policy(struct instance *inst, const struct inherited *inherite
 {
 	uint32_t slot = inherited->slot;
 
-	if (!inherited->former.current)
+	if (!inherited->previous.current)
 		adopt_counts(inst, inherited);
-	if (!inherited->former.current || !inst->engine.slots[slot].kernel)
+	if (!inherited->previous.current || !inst->engine.slots[slot].kernel)
 		return;
 	begin_inheriting(inst, slot);
 	give_units(inst, slot,
@@ -487,7 +487,7 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
 	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
 
-	if (!inherited->former.current || !inst->engine.slots[inherited->slot].kernel)
+	if (!inherited->previous.current || !inst->engine.slots[inherited->slot].kernel)
 		return;
 	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
 	if (*whole)
@@ -497,11 +497,11 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 
 static void close_policy(struct instance *inst, const struct inherited *inherited)
 {
-	if (!inherited->former.current)
+	if (!inherited->previous.current)
 		return;
 	adopt_counts(inst, inherited);
 	if (inst->engine.slots[inherited->slot].kernel)
-		give_units(inst, inherited->slot, inherited->former.held);
+		give_units(inst, inherited->slot, inherited->previous.held);
 }
 
 /*
@@ -532,10 +532,10 @@ void kernel_lines_settle(struct instance *inst)
 	if (!inst->plane)
 		return;
 	each_inherited(inst, settle_policy);
-	plane_await_former();
+	plane_await_previous();
 	plane_begin_books(inst->plane);
 	each_inherited(inst, close_policy);
-	plane_forget_former(inst->plane);
+	plane_forget_previous(inst->plane);
 }
 
 void kernel_lines_publish(struct instance *inst)

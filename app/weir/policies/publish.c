@@ -230,14 +230,14 @@ void publish_begin_trial(struct instance *inst, unsigned policy)
 void publish_classifier(
 	struct instance *inst, struct snapshot *snapshot, const struct publish_changes *changes)
 {
-	const struct snapshot *former = inst->publisher.current;
+	const struct snapshot *previous = inst->publisher.current;
 
 	snapshot->leaving = changes->leaving;
 	snapshot->n_leaving = changes->n_leaving;
 	snapshot->trials = changes->trials;
 	snapshot->n_trials = changes->n_trials;
-	snapshot->retargeted = changes->retargets || !former ? snapshot->generation
-							     : former->retargeted;
+	snapshot->retargeted = changes->retargets || !previous ? snapshot->generation
+							       : previous->retargeted;
 	snapshot->kinds = 0;
 	for (unsigned p = 0; p < inst->n_policies; p++)
 		snapshot->kinds |= 1U << policy_state_kind(&inst->policies[p]);

@@ -61,11 +61,11 @@ static int trial_prepare(
 static int trial_prepare_change(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	const struct policy *former = &inst->policies[inst->slots.policy[slot]];
+	const struct policy *previous = &inst->policies[inst->slots.policy[slot]];
 	struct trial_lines *mine = &inst->trials[slot];
 	struct policy trial;
 
-	mine->changes = !policy_trials_equal(former, policy);
+	mine->changes = !policy_trials_equal(previous, policy);
 	mine->next = 0;
 	if (!mine->changes || !policy_has_trial(policy))
 		return 0;
@@ -104,7 +104,7 @@ static void trial_change(struct instance *inst, unsigned policy)
 
 	if (!mine->changes)
 		return;
-	mine->former = inst->engine.slots[slot].trial;
+	mine->previous = inst->engine.slots[slot].trial;
 	inst->engine.slots[slot].trial = mine->next;
 	mine->next = 0;
 	mine->since_ns = control_now();
@@ -115,8 +115,8 @@ static void trial_changed(struct instance *inst, uint32_t slot)
 {
 	struct trial_lines *mine = &inst->trials[slot];
 
-	free_line(inst, slot, mine->former);
-	mine->former = 0;
+	free_line(inst, slot, mine->previous);
+	mine->previous = 0;
 	mine->changes = false;
 }
 
@@ -124,7 +124,7 @@ static void trial_remove(struct instance *inst, uint32_t slot)
 {
 	free_line(inst, slot, inst->trials[slot].next);
 	free_line(inst, slot, inst->engine.slots[slot].trial);
-	free_line(inst, slot, inst->trials[slot].former);
+	free_line(inst, slot, inst->trials[slot].previous);
 	inst->engine.slots[slot].trial = 0;
 	inst->trials[slot] = (struct trial_lines){0};
 }

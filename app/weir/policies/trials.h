@@ -21,9 +21,9 @@ extern const struct policy_part trial_part;
 
 /* Trial lines of the policy in a slot. */
 struct trial_lines {
-	uint8_t next, former; /* lines that are prepared, or still in use; 0: none */
-	bool changes;         /* prepared for a change: from engine_slot.trial to `next` */
-	uint64_t since_ns;    /* begin of the present trial, by control_now() */
+	uint8_t next, previous; /* lines that are prepared, or still in use; 0: none */
+	bool changes;           /* prepared for a change: from engine_slot.trial to `next` */
+	uint64_t since_ns;      /* begin of the present trial, by control_now() */
 };
 
 /*

@@ -49,12 +49,12 @@ struct reload {
 	uint64_t undo_ns;            /* time to repeat a failed undo */
 	int event_fd;
 	uint64_t began_ns;
-	struct policy_txn *policy_txn;                 /* committing */
-	struct reload_outcome last;                    /* last reload */
-	struct reload_outcome changed;                 /* last change of any kind */
-	struct reload_outcome former[RELOAD_OUTCOMES]; /* changes before that, by serial modulo */
-	bool joined, given_up;                         /* at the stop */
-	bool said;                                     /* the log has that a worker is waited for */
+	struct policy_txn *policy_txn;                   /* committing */
+	struct reload_outcome last;                      /* last reload */
+	struct reload_outcome changed;                   /* last change of any kind */
+	struct reload_outcome previous[RELOAD_OUTCOMES]; /* changes before that, by serial modulo */
+	bool joined, given_up;                           /* at the stop */
+	bool said;        /* the log has that a worker is waited for */
 	json_t *standing; /* warnings of the running configuration, by their words */
 
 	/* Used by the thread, until it has been joined. */
@@ -136,7 +136,7 @@ void reload_stop(struct instance *inst)
 	free(reload->last.messages);
 	free(reload->changed.messages);
 	for (unsigned i = 0; i < RELOAD_OUTCOMES; i++)
-		free(reload->former[i].messages);
+		free(reload->previous[i].messages);
 	json_decref(reload->standing);
 	close(reload->event_fd);
 	free(reload);
@@ -538,10 +538,11 @@ static void log_outcome(struct reload *reload)
 /* Moves the outcome of the previous change to the list, in place of the oldest one. */
 static void remember_outcome(struct reload *reload)
 {
-	struct reload_outcome *former = &reload->former[reload->changed.serial % RELOAD_OUTCOMES];
+	struct reload_outcome *previous =
+		&reload->previous[reload->changed.serial % RELOAD_OUTCOMES];
 
-	free(former->messages);
-	*former = reload->changed;
+	free(previous->messages);
+	*previous = reload->changed;
 	reload->changed = (struct reload_outcome){0};
 }
 
@@ -577,12 +578,12 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 		log_outcome(reload);
 }
 
-static void log_keys(const struct keyring *former, const struct keyring *keyring)
+static void log_keys(const struct keyring *previous, const struct keyring *keyring)
 {
 	uint32_t seals = keyring_name(keyring, true), also = keyring_also(keyring);
 	char key[16], other[16];
 
-	if (seals == keyring_name(former, true) && also == keyring_also(former))
+	if (seals == keyring_name(previous, true) && also == keyring_also(previous))
 		return;
 	snprintf(key, sizeof(key), "%08x", seals);
 	snprintf(other, sizeof(other), "%08x", also);
@@ -923,10 +924,10 @@ const struct reload_outcome *reload_last_change(const struct instance *inst)
 
 const struct reload_outcome *reload_change_of(const struct instance *inst, uint64_t serial)
 {
-	const struct reload_outcome *last = reload_last_change(inst), *former;
+	const struct reload_outcome *last = reload_last_change(inst), *previous;
 
 	if (!inst->reload || (last && last->serial == serial))
 		return last;
-	former = &inst->reload->former[serial % RELOAD_OUTCOMES];
-	return former->known && former->serial == serial ? former : NULL;
+	previous = &inst->reload->previous[serial % RELOAD_OUTCOMES];
+	return previous->known && previous->serial == serial ? previous : NULL;
 }

@@ -268,11 +268,11 @@ void policy_now_json(json_t *json, struct policy_now *now, const char *object)
 		if (policy_numbers[id].shown != NUMBER_GIVEN)
 			put_number(json, now, &policy_numbers[id], &policy_numbers[id], &values[id],
 				object);
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++) {
-		const struct number_former *former = &policy_numbers_former[i];
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++) {
+		const struct number_previous *previous = &policy_numbers_previous[i];
 
-		put_number(json, now, &policy_numbers[former->number], &former->names,
-			&values[former->number], object);
+		put_number(json, now, &policy_numbers[previous->number], &previous->names,
+			&values[previous->number], object);
 	}
 }
 
@@ -290,9 +290,9 @@ void policy_now_columns(struct json_text *text)
 	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
 		if (number_has_column(&policy_numbers[id]))
 			put_column(text, &policy_numbers[id]);
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
-		if (*policy_numbers_former[i].names.stem)
-			put_column(text, &policy_numbers_former[i].names);
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++)
+		if (*policy_numbers_previous[i].names.stem)
+			put_column(text, &policy_numbers_previous[i].names);
 }
 
 /* Rates are whole bytes a second, and thousandths of packets and flows. */
@@ -326,8 +326,8 @@ void policy_now_row(struct json_text *row, struct policy_now *now)
 	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
 		if (number_has_column(&policy_numbers[id]))
 			put_value(row, now->policy, &values[id]);
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
-		if (*policy_numbers_former[i].names.stem)
-			put_value(row, now->policy, &values[policy_numbers_former[i].number]);
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++)
+		if (*policy_numbers_previous[i].names.stem)
+			put_value(row, now->policy, &values[policy_numbers_previous[i].number]);
 	json_text_close(row, ']');
 }

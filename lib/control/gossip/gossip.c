@@ -84,10 +84,10 @@ void gossip_destroy(struct gossip *g)
 
 struct keyring *gossip_rekey(struct gossip *g, struct keyring *keyring)
 {
-	struct keyring *former = g->keyring;
+	struct keyring *previous = g->keyring;
 
 	g->keyring = keyring;
-	return former;
+	return previous;
 }
 
 const struct keyring *gossip_keyring(const struct gossip *g)

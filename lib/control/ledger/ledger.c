@@ -94,17 +94,17 @@ void ledger_loss_committed(struct ledger *l)
 		l->mute = false;
 }
 
-void ledger_continue(struct ledger *l, const struct ledger *former)
+void ledger_continue(struct ledger *l, const struct ledger *previous)
 {
-	l->count = former->count;
-	l->saved_count = former->saved_count;
-	l->epoch = max_u64(l->epoch, former->epoch);
-	l->first_epoch = former->first_epoch;
-	l->mute = former->mute;
-	l->ahead_ns = former->ahead_ns;
-	memcpy(l->lives, former->lives, sizeof(l->lives));
-	for (uint32_t i = 0; i < l->n_edges && i < former->n_edges; i++) {
-		const struct ledger_edge *from = &former->edges[i];
+	l->count = previous->count;
+	l->saved_count = previous->saved_count;
+	l->epoch = max_u64(l->epoch, previous->epoch);
+	l->first_epoch = previous->first_epoch;
+	l->mute = previous->mute;
+	l->ahead_ns = previous->ahead_ns;
+	memcpy(l->lives, previous->lives, sizeof(l->lives));
+	for (uint32_t i = 0; i < l->n_edges && i < previous->n_edges; i++) {
+		const struct ledger_edge *from = &previous->edges[i];
 		struct ledger_edge *e = &l->edges[i];
 
 		e->said = from->said;

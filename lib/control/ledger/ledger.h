@@ -135,10 +135,10 @@ void ledger_lose(struct ledger *l);
 void ledger_loss_committed(struct ledger *l);
 
 /*
- * Continues the lives and counts of a former ledger of this limiter, on both sides of each edge,
+ * Continues the lives and counts of a previous ledger of this limiter, on both sides of each edge,
  * without the amounts. The first call on a new ledger.
  */
-void ledger_continue(struct ledger *l, const struct ledger *former);
+void ledger_continue(struct ledger *l, const struct ledger *previous);
 
 /*
  * Raises the bound of a balance to a larger whole limit. A lowered limit does not lower the bound,

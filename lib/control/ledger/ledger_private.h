@@ -81,7 +81,7 @@ struct ledger {
 	uint64_t saved_count;  /* newest record that was begun */
 	uint64_t denied_epoch; /* newest epoch of ours in the proof that our record is old */
 	uint32_t word;
-	struct ledger_life lives[LEDGER_LIVES]; /* former lives, newest first; word 0: none */
+	struct ledger_life lives[LEDGER_LIVES]; /* previous lives, newest first; word 0: none */
 	uint64_t lease_ns, patience_ns;
 	uint64_t ahead_ns; /* by which a stamp has ever been ahead of the clock, to be larger */
 	uint32_t friend;

@@ -5,7 +5,7 @@
  * change (see ledger_save()). A record is numbers of eight bytes, big-endian:
  *
  *   magic and version, n_edges, share, spent, balance, epoch, most, count, word;
- *   of each of LEDGER_LIVES former lives epoch, count, word;
+ *   of each of LEDGER_LIVES previous lives epoch, count, word;
  *   of each edge granted, promised, locked, received, inherited, least epoch, and of the
  *   neighbour its epoch, and the count and word of its life (bit 32 of the word: unproven);
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
@@ -127,7 +127,7 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_ve
 }
 
 /*
- * Reads the former lives. The one that wrote the record becomes the newest, so the oldest is read
+ * Reads the previous lives. The one that wrote the record becomes the newest, so the oldest is read
  * and dropped.
  */
 static const uint8_t *read_lives(struct ledger *l, uint64_t epoch, const uint8_t *at)
@@ -170,7 +170,7 @@ static bool read_record(struct ledger *l, const uint8_t *record, bool first_vers
 	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST ||
 		most > LEDGER_MOST)
 		return false;
-	if (first_version) /* without former lives */
+	if (first_version) /* without previous lives */
 		l->lives[0] = (struct ledger_life){.epoch = epoch + 1, .word = l->word};
 	else
 		at = read_lives(l, epoch, at);

@@ -112,18 +112,18 @@ static bool answers_recovering(const struct ledger *l, const struct ledger_state
 }
 
 /*
- * Returns true if the former answer has the same `received`; then *granted is the smaller of both.
- * A recovering neighbour has one stamp only, so that a repeated answer of it counts as two.
+ * Returns true if the previous answer has the same `received`; then *granted is the smaller of
+ * both. A recovering neighbour has one stamp only, so that a repeated answer of it counts as two.
  */
 static bool answer_is_confirmed(
 	struct ledger_edge *e, const struct ledger_statement *s, uint64_t *granted)
 {
-	const struct ledger_answer former = e->answer;
+	const struct ledger_answer previous = e->answer;
 
 	e->answer = (struct ledger_answer){
 		.epoch = s->epoch, .granted = s->granted, .received = s->received, .given = true};
-	*granted = min_u64(former.granted, s->granted);
-	return former.given && former.epoch == s->epoch && former.received == s->received;
+	*granted = min_u64(previous.granted, s->granted);
+	return previous.given && previous.epoch == s->epoch && previous.received == s->received;
 }
 
 /* Closes the edge with the neighbour's counters, crossed over. */

@@ -249,7 +249,7 @@ void limiter_rates_want(struct limiter *l, struct aggregate *a)
 		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
 }
 
-/* Limits that may have changed. A longer lease is found when its former end has come. */
+/* Limits that may have changed. A longer lease is found when its previous end has come. */
 static bool refresh_news(struct limiter *l, uint64_t now_ns)
 {
 	unsigned n = conserve_policies(l->conserve), account;

@@ -174,7 +174,7 @@ static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 		if (bitmap_has(l->active, from[i]))
 			bitmap_set(u->active, i);
 		replace_policy(l, a, i, &policies[i], now_ns, u->active, u->changed);
-		a->policy.name = policies[i].name; /* the former text goes */
+		a->policy.name = policies[i].name; /* the previous text goes */
 	}
 }
 

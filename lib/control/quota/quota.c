@@ -95,17 +95,17 @@ static int restore_later(const struct quota_params *later, const void *record, s
 	uint64_t now_ns, struct quota_node **out)
 {
 	struct ledger_params lp = ledger_params(later);
-	struct ledger *former;
-	int err = ledger_restore(&lp, record, len, now_ns, &former);
+	struct ledger *previous;
+	int err = ledger_restore(&lp, record, len, now_ns, &previous);
 
 	if (err)
 		return err;
 	err = quota_create(later, now_ns, out);
 	if (err == 0) {
-		ledger_continue((*out)->ledger, former);
+		ledger_continue((*out)->ledger, previous);
 		(*out)->back = true;
 	}
-	ledger_destroy(former);
+	ledger_destroy(previous);
 	return err;
 }
 

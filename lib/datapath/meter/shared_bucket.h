@@ -243,8 +243,9 @@ static inline void shared_bucket_trim(
 static inline void shared_bucket_change_since(struct shared_bucket *shared,
 	const struct shared_bucket_profile *profile, uint64_t at, uint64_t now)
 {
-	const struct shared_bucket_profile former = shared_bucket_read(shared);
-	struct gcra_profile old = shared_bucket_limit(&former), next = shared_bucket_limit(profile);
+	const struct shared_bucket_profile previous = shared_bucket_read(shared);
+	struct gcra_profile old = shared_bucket_limit(&previous),
+			    next = shared_bucket_limit(profile);
 	struct shared_bucket_profile changed = *profile;
 	struct gcra_now instant = gcra_now(&old, at);
 

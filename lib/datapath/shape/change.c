@@ -259,29 +259,29 @@ void shaper_restart(struct shaper *shaper, uint64_t now)
 }
 
 /* Moves the waiting packets of a queue that is not timed to its new state. Its booking is void. */
-static void queue_take_over(struct shape_queue *queue, const struct shape_queue *former)
+static void queue_take_over(struct shape_queue *queue, const struct shape_queue *previous)
 {
-	queue->head = former->head;
-	queue->second = former->second;
-	queue->tail = former->tail;
-	counter_add32(&queue->packets, former->packets);
-	counter_add32(&queue->units, former->units);
+	queue->head = previous->head;
+	queue->second = previous->second;
+	queue->tail = previous->tail;
+	counter_add32(&queue->packets, previous->packets);
+	counter_add32(&queue->units, previous->units);
 }
 
 void shape_restart(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, const struct token_bucket_profile *profile, uint64_t now)
 {
-	const struct shape_queue former = *queue;
+	const struct shape_queue previous = *queue;
 
 	if (!shape_is_timed(queue) && queue->head)
 		wheel_unfile(&shaper->wheel, queue);
-	shape_queue_init(queue, params, profile, former.shared, now);
+	shape_queue_init(queue, params, profile, previous.shared, now);
 	shape_queue_spend(queue);
 	if (shape_is_timed(queue)) {
-		queue->state |= former.state & QUEUE_LEAVES;
+		queue->state |= previous.state & QUEUE_LEAVES;
 		return;
 	}
-	queue_take_over(queue, &former);
+	queue_take_over(queue, &previous);
 	queue_resume(shaper, queue, now);
 }
 

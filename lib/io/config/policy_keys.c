@@ -370,7 +370,7 @@ const struct key policy_keys[] = {
 		"`\"hard\"` is a hard limit, see [Guarantees](#guarantees)",
 		"consistency strict hard mode hardlimit", .detail = guarantees,
 		.value_words = guarantee_values,
-		.former = (const struct vocabulary_entry[]){{"hard", "conserved"}, {0}},
+		.previous = (const struct vocabulary_entry[]){{"hard", "conserved"}, {0}},
 		RELATIONS({EXCLUDES_VALUE(
 			"remove \"guarantee\": a quota is never exceeded", "allocator", "quota")}),
 		.group = "guarantee"),

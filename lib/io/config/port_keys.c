@@ -232,7 +232,7 @@ static const struct key wire_keys[] = {
 		"treatment of packets while Weir is down, see below",
 		"failopen failclosed bypass failmode onfailure failsafe", .detail = fail_modes,
 		.value_words = fail_values,
-		.former = (const struct vocabulary_entry[]){{"open", "wire"}, {0}}),
+		.previous = (const struct vocabulary_entry[]){{"open", "wire"}, {0}}),
 	KEY("fail_after", read_quantity, KEY_FIXED, KEY_FIELD(struct wire, fail_after_ns),
 		DEFAULT("\"100ms\""),
 		"a worker that has not run its loop for this time counts as down. Only with "

@@ -278,15 +278,15 @@ static void expected_choice(struct reader *reader, const struct json_path *path,
 
 /* Returns the present word for one of earlier versions, with a warning; other texts unchanged. */
 static const char *present_word(struct reader *reader, const struct json_path *path,
-	const struct vocabulary_entry *former, const char *text)
+	const struct vocabulary_entry *previous, const char *text)
 {
-	for (; former != NULL && former->name != NULL; former++) {
-		if (strcmp(text, former->words) != 0)
+	for (; previous != NULL && previous->name != NULL; previous++) {
+		if (strcmp(text, previous->words) != 0)
 			continue;
 		reader_warn(reader, path,
 			"renamed to \"%s\"; the former word is valid until version 1.0",
-			former->name);
-		return former->name;
+			previous->name);
+		return previous->name;
 	}
 	return text;
 }
@@ -297,7 +297,7 @@ void read_choice(struct reader *reader, const struct json_path *path, json_t *va
 	const char *text = json_string_value(value);
 
 	if (text != NULL)
-		text = present_word(reader, path, key->former, text);
+		text = present_word(reader, path, key->previous, text);
 	for (const struct choice *choice = key->detail; choice->name != NULL; choice++) {
 		if (text != NULL && strcmp(text, choice->name) == 0) {
 			key_store(key, base, (uint64_t)choice->value);

@@ -128,7 +128,7 @@ struct key {
 	/* For suggestions, see json/vocabulary.h. */
 	const char *also;                           /* words of other tools for the key */
 	const struct vocabulary_entry *value_words; /* words for its values; NULL: none */
-	const struct vocabulary_entry *former; /* read_choice(): words accepted with a warning */
+	const struct vocabulary_entry *previous; /* read_choice(): words accepted with a warning */
 	const char *heading; /* in the manual, of the object inside; NULL: that of this object */
 	bool array;          /* `keys` are those of an element, not of an object */
 	bool named;          /* `keys` are those of a member, whose key is a name */

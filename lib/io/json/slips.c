@@ -20,9 +20,9 @@ enum expects { EXPECTS_KEY, EXPECTS_COLON, EXPECTS_VALUE, EXPECTS_COMMA };
 struct walk {
 	const char *text;
 	size_t len;
-	struct json_token last, former; /* TOKEN_END: there is none */
-	enum expects expects;           /* expected as the last token */
-	size_t open[DEPTH_MAX + 1];     /* offsets of the open brackets */
+	struct json_token last, previous; /* TOKEN_END: there is none */
+	enum expects expects;             /* expected as the last token */
+	size_t open[DEPTH_MAX + 1];       /* offsets of the open brackets */
 	unsigned depth;
 };
 
@@ -117,7 +117,7 @@ static void walk_to(struct walk *w, size_t position)
 				return;
 			take_token(w);
 		}
-		w->former = w->last;
+		w->previous = w->last;
 		w->last = token;
 	}
 }
@@ -143,7 +143,7 @@ static unsigned line_of(const struct walk *w, size_t offset)
 /* Explains a bracket or a comma where a key has no value yet. */
 static bool explain_key_alone(const struct walk *w, struct slip *slip)
 {
-	bool colon = w->former.kind == TOKEN_COLON;
+	bool colon = w->previous.kind == TOKEN_COLON;
 
 	if (colon || w->expects == EXPECTS_COLON)
 		say_slip(slip, w->last.begin,
@@ -159,8 +159,8 @@ static void explain_closing(const struct walk *w, struct slip *slip)
 
 	if (w->depth == 0)
 		say_slip(slip, w->last.begin, NULL, "a \"%c\" without one that opens", c);
-	else if (w->former.kind == TOKEN_COMMA)
-		say_slip(slip, w->former.begin, "take the comma away",
+	else if (w->previous.kind == TOKEN_COMMA)
+		say_slip(slip, w->previous.begin, "take the comma away",
 			"a trailing comma, before \"%c\"", c);
 	else if (!explain_key_alone(w, slip))
 		say_slip(slip, w->last.begin, NULL, "a \"%c\" for the \"%c\" of line %u", c,
@@ -169,7 +169,7 @@ static void explain_closing(const struct walk *w, struct slip *slip)
 
 static void explain_comma(const struct walk *w, struct slip *slip)
 {
-	if (w->former.kind == TOKEN_COMMA || w->former.kind == TOKEN_OPEN)
+	if (w->previous.kind == TOKEN_COMMA || w->previous.kind == TOKEN_OPEN)
 		say_slip(slip, w->last.begin, "take it away", "a comma too many");
 	else if (!explain_key_alone(w, slip))
 		say_slip(slip, w->last.begin, NULL, "a comma after the end");
@@ -292,10 +292,10 @@ static void explain_token(const struct walk *w, struct slip *slip)
 	else if (last->kind == TOKEN_COMMA)
 		explain_comma(w, slip);
 	else if (w->expects == EXPECTS_COLON)
-		say_slip(slip, w->former.end, "write a colon",
+		say_slip(slip, w->previous.end, "write a colon",
 			"a colon that is missing after a key");
 	else if (w->expects == EXPECTS_COMMA && last->kind != TOKEN_COLON)
-		say_slip(slip, w->former.end, "write a comma", "a comma that is missing");
+		say_slip(slip, w->previous.end, "write a comma", "a comma that is missing");
 	else if (last->kind == TOKEN_COLON)
 		say_slip(slip, last->begin, NULL, "a colon that follows no key");
 	else if (w->expects == EXPECTS_KEY && last->kind == TOKEN_OPEN)

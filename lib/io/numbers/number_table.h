@@ -30,7 +30,8 @@
 
 /*
  * X(unit, suffix of the column, words). In /weir/policy, rates of bytes are in bit/s and end in
- * "_bps". Other rates end in "_per_s". A UNITS number of a policy that counts bytes ends in "_bytes".
+ * "_bps". Other rates end in "_per_s". A UNITS number of a policy that counts bytes ends in
+ * "_bytes".
  */
 #define NUMBER_UNITS_TABLE(X)                                                                \
 	X(RATE, "_per_s", "bytes, packets or flows a second; in /weir/policy bits a second") \
@@ -367,13 +368,13 @@
  * Previous names, which work until the next release: X(stem, unit, kind, applies, previous stem of
  * the column, of the metric) and X(stem, unit, previous path).
  */
-#define POLICY_COLUMNS_FORMER(X)                                             \
+#define POLICY_COLUMNS_PREVIOUS(X)                                           \
 	X(quota, UNITS, GAUGE, QUOTA, "total", "budget")                     \
 	X(quota_remaining, UNITS, GAUGE, QUOTA_KNOWN, "left", "budget_left") \
 	X(quota_used, UNITS, GAUGE, QUOTA, "spent", "budget_spent")          \
 	X(quota_prefetched, UNITS, GAUGE, QUOTA, "prefetched", "budget_prefetched")
 
-#define POLICY_PATHS_FORMER(X)                                \
+#define POLICY_PATHS_PREVIOUS(X)                              \
 	X(trial_passed, PACKETS, "trial.would_pass.packets")  \
 	X(trial_passed, VOLUME, "trial.would_pass.*")         \
 	X(trial_dropped, PACKETS, "trial.would_drop.packets") \

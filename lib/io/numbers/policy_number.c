@@ -37,13 +37,13 @@ const struct policy_number policy_numbers[POLICY_NUMBER_ROWS] = {POLICY_NUMBERS(
 		{.stem = column_, .path = "", .unit = UNIT_##unit_, .kind = NUMBER_##kind_}},
 #define PATH(stem_, unit_, path_) \
 	{NUMBER_##stem_##_##unit_, {.stem = "", .path = path_, .unit = UNIT_##unit_}},
-const struct number_former policy_numbers_former[] = {
-	POLICY_COLUMNS_FORMER(COLUMN) POLICY_PATHS_FORMER(PATH)};
+const struct number_previous policy_numbers_previous[] = {
+	POLICY_COLUMNS_PREVIOUS(COLUMN) POLICY_PATHS_PREVIOUS(PATH)};
 #undef COLUMN
 #undef PATH
 
-const unsigned policy_numbers_former_rows = sizeof(policy_numbers_former) /
-					    sizeof(*policy_numbers_former);
+const unsigned policy_numbers_previous_rows = sizeof(policy_numbers_previous) /
+					      sizeof(*policy_numbers_previous);
 
 const char *number_column(const struct policy_number *number, char name[NUMBER_NAME_MAX])
 {
@@ -89,20 +89,20 @@ void number_put(json_t *json, const char *path, json_t *value)
 	json_object_set_new(json, path, value);
 }
 
-static json_t *former_json(enum policy_number_id id)
+static json_t *previous_json(enum policy_number_id id)
 {
 	json_t *json = json_array();
 	char name[NUMBER_NAME_MAX];
 
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++) {
-		const struct number_former *former = &policy_numbers_former[i];
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++) {
+		const struct number_previous *previous = &policy_numbers_previous[i];
 
-		if (former->number != id)
+		if (previous->number != id)
 			continue;
-		if (*former->names.stem)
+		if (*previous->names.stem)
 			json_array_append_new(
-				json, json_string(number_column(&former->names, name)));
-		if (number_path(&former->names, "bytes", name))
+				json, json_string(number_column(&previous->names, name)));
+		if (number_path(&previous->names, "bytes", name))
 			json_array_append_new(json, json_string(name));
 	}
 	return json;
@@ -119,7 +119,7 @@ static json_t *number_json(enum policy_number_id id)
 		"unit", unit_words[number->unit], "applies", applies_words[number->applies], "help",
 		number->help, "label", *number->label ? number->label : NULL, "hidden_at_0",
 		number->zero == NUMBER_HIDDEN, "head", *number->head ? number->head : NULL,
-		"former", former_json(id));
+		"former", previous_json(id));
 }
 
 int numbers_print(FILE *out)

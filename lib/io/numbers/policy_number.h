@@ -43,13 +43,13 @@ struct policy_number {
 extern const struct policy_number policy_numbers[POLICY_NUMBER_ROWS];
 
 /* A previous name of a number. */
-struct number_former {
+struct number_previous {
 	enum policy_number_id number;
 	struct policy_number names; /* "" if the name was the same */
 };
 
-extern const struct number_former policy_numbers_former[];
-extern const unsigned policy_numbers_former_rows;
+extern const struct number_previous policy_numbers_previous[];
+extern const unsigned policy_numbers_previous_rows;
 
 #define NUMBER_NAME_MAX 64
 

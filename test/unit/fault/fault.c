@@ -139,10 +139,10 @@ void __wrap_rte_free(void *block)
 }
 
 /* Replaces the previous block by a new one, even at the same address. */
-static void *moved(const void *former, void *block)
+static void *moved(const void *previous, void *block)
 {
 	if (block)
-		let_go(former);
+		let_go(previous);
 	return hold(block);
 }
 
@@ -150,22 +150,22 @@ void *__real_realloc(void *block, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 void *__wrap_realloc(void *block, size_t size)
 {
-	const void *former = block;
+	const void *previous = block;
 
 	if (refuse(FAULT_MEMORY, "realloc", CALLER, ENOMEM))
 		return NULL;
-	return moved(former, __real_realloc(block, size));
+	return moved(previous, __real_realloc(block, size));
 }
 
 void *__real_reallocarray(void *block, size_t n, size_t size);
 void *__wrap_reallocarray(void *block, size_t n, size_t size);
 void *__wrap_reallocarray(void *block, size_t n, size_t size)
 {
-	const void *former = block;
+	const void *previous = block;
 
 	if (refuse(FAULT_MEMORY, "reallocarray", CALLER, ENOMEM))
 		return NULL;
-	return moved(former, __real_reallocarray(block, n, size));
+	return moved(previous, __real_reallocarray(block, n, size));
 }
 
 int __real_posix_memalign(void **block, size_t alignment, size_t size);

@@ -11,7 +11,7 @@ from harness import Test
 
 from weir_import import flow_match, number_set, values
 from weir_import.announcements import RULES_MOST, Announcements
-from weir_import.former import keep_former
+from weir_import.previous import keep_previous
 
 RULE = {"destination-ipv4": ["192.0.2.7/32"], "protocol": ["=udp"]}
 PEER = "127.0.0.1"
@@ -370,15 +370,15 @@ class Lifetime(Test):
             self.assertEqual(session.policies()[0]["note"][1:], [f"of {peer}" for peer in peers])
 
 
-class Former(Test):
+class Previous(Test):
     """Rules of an earlier process."""
 
-    def test_formers(self):
+    def test_previous_rules(self):
         """Tests the policies for each state of a limiter and of the peers."""
-        for told, running, wanted, result, left in self.each("formers"):
+        for told, running, wanted, result, left in self.each("previous"):
             told = {peer: frozenset(words) for peer, words in told.items()}
             before = json.dumps([running, wanted])
-            self.assertEqual(keep_former(wanted, told, running, "fs-"), (result, left))
+            self.assertEqual(keep_previous(wanted, told, running, "fs-"), (result, left))
             self.assertEqual(json.dumps([running, wanted]), before)  # shared by threads
 
     def test_another_process(self):
@@ -395,7 +395,7 @@ class Former(Test):
                 (down("127.0.0.7"), False, 2)):
             session = Session(keep=keep)
             session.take(text)
-            kept, left = keep_former(session.policies(), session.told, running, "flowspec-")
+            kept, left = keep_previous(session.policies(), session.told, running, "flowspec-")
             self.assertEqual((len(kept), left), (stay, stay))
 
     def test_any_lines(self):
@@ -411,7 +411,7 @@ class Former(Test):
                     except ValueError:
                         self.assertGreater(len(session.messages), before)
                 policies = session.policies()
-                kept, left = keep_former(policies, session.told, running, "flowspec-")
+                kept, left = keep_previous(policies, session.told, running, "flowspec-")
                 self.assertTrue(len(policies) <= len(kept) <= len(policies) + left)
                 self.assertLessEqual(left, len(running))
                 for policy in kept:

@@ -431,7 +431,7 @@ class Follower(Program):
             err, r"of \d rules are not in force: policies: there is room for 5; it is")
         self.assertIn("all rules are in force", err)
 
-    def test_former(self):
+    def test_previous(self):
         """Rules of a killed process stay until their peers withdraw them."""
         limiter = self.limiter()
         process = self.follow("-s", limiter.path)

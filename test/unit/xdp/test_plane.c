@@ -849,7 +849,7 @@ static void expect_other_layout(void)
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_books_0", sizeof(uint32_t),
 		sizeof(struct plane_book), SLOTS, &opts);
-	struct plane_former former;
+	struct plane_previous previous;
 	ENDED_BY(plane_destroy_at) struct plane *next;
 
 	assert_true(fd >= 0);
@@ -858,7 +858,7 @@ static void expect_other_layout(void)
 	close(fd);
 	assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
 	assert_string_equal(plane_refused(next), "have another layout");
-	assert_int_equal(plane_look_back(next, 0, &former), -ENOENT);
+	assert_int_equal(plane_look_back(next, 0, &previous), -ENOENT);
 }
 
 /*
@@ -867,7 +867,7 @@ static void expect_other_layout(void)
  * with half of the tokens and half of the limit. Maps of a process that was killed before the
  * switch are not used.
  */
-TEST(test_former)
+TEST(test_previous)
 {
 	static const uint64_t ago_s[] = {0, 10, 3000};
 	const struct token_bucket_params params = {.rate_bps = 800000, .burst_bytes = 20000};
@@ -877,7 +877,7 @@ TEST(test_former)
 	need_kernel();
 	make_kept();
 	for (unsigned i = 0; i < COUNT(ago_s); i++) {
-		struct plane_former former;
+		struct plane_previous previous;
 		struct plane *next;
 		struct world world, killed;
 		uint64_t units, rate, now = at + ago_s[i] * SECOND_NS;
@@ -897,8 +897,8 @@ TEST(test_former)
 		assert_int_equal(plane_keep_aside(killed.plane), 0);
 		assert_int_equal(access(KEPT "/plane-next/books", F_OK), 0);
 		assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
-		assert_int_equal(plane_look_back(next, SLOT, &former), 0);
-		assert_string_equal(former.book.name, "soft");
+		assert_int_equal(plane_look_back(next, SLOT, &previous), 0);
+		assert_string_equal(previous.book.name, "soft");
 		units = plane_take_half(next, SLOT, rate / 2);
 		assert_in_range(units, 8000, 10000);
 		assert_int_equal(

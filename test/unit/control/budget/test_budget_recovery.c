@@ -182,7 +182,7 @@ TEST(test_records)
  * previous instance, in which one limiter granted nearly all units to the other. None is accepted,
  * no more than the total is spent, and requests still work.
  */
-TEST(test_former_life)
+TEST(test_previous_life)
 {
 	struct message *tape = test_calloc(TAPE, sizeof(*tape));
 	ENDED_BY(group_free_at) struct group *g = group_new(2, 1, false);

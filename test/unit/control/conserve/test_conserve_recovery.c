@@ -317,7 +317,7 @@ static void begin_next_life(struct group *g)
  * messages of their previous ledger instance, whose epochs and amounts are higher than the present
  * ones.
  */
-TEST(test_former_life)
+TEST(test_previous_life)
 {
 	struct tape *tape = test_calloc(1, sizeof(*tape));
 	struct group *g = group_new(2, 1, 50);

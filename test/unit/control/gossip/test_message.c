@@ -286,7 +286,7 @@ TEST(test_another_start_by_message)
 {
 	for (unsigned silent = 0; silent < 60; silent++) {
 		struct pair *p = pair_new(GOSSIP_STATE, 2, true);
-		struct gossip *former;
+		struct gossip *previous;
 		struct datagram d;
 		unsigned to, replaced = 0;
 
@@ -297,15 +297,15 @@ TEST(test_another_start_by_message)
 			pair_gossip(p, 1);
 		}
 		assert_int_equal(gossip_doubt(p->g[1], p->at[0]), GOSSIP_SURE);
-		former = p->g[0];
+		previous = p->g[0];
 		p->g[0] = NULL;
 		pair_start_one(p, 0);
 		for (unsigned i = 0; i < 30 && !replaced; i++) {
 			p->now += TICK;
 			pair_gossip(p, 1);
 			/* The previous incarnation also gossips. */
-			gossip_tick(former, p->now);
-			while ((d.len = gossip_send(former, d.bytes, &to)) > 0)
+			gossip_tick(previous, p->now);
+			while ((d.len = gossip_send(previous, d.bytes, &to)) > 0)
 				arrive(p, 1, &d);
 			for (unsigned k = 0; k < 2; k++)
 				while ((d.len = gossip_answer(p->g[k], d.bytes, &to)) > 0)
@@ -315,7 +315,7 @@ TEST(test_another_start_by_message)
 		}
 		assert_true(replaced);
 		assert_true(gossip_doubt(p->g[1], p->at[0]) >= GOSSIP_RIVAL);
-		end_gossip_and_keys(former);
+		end_gossip_and_keys(previous);
 		pair_free(p);
 	}
 }

@@ -869,15 +869,15 @@ TEST(test_confirmed_after_closing)
 	ledger_destroy(b);
 }
 
-static struct ledger *next_period(struct ledger *former, uint32_t word)
+static struct ledger *next_period(struct ledger *previous, uint32_t word)
 {
 	struct ledger_params params = params_of(100, 1);
 	struct ledger *l;
 
 	params.word = word;
 	assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
-	ledger_continue(l, former);
-	ledger_destroy(former);
+	ledger_continue(l, previous);
+	ledger_destroy(previous);
 	save_test_ledger(l);
 	return l;
 }

@@ -263,7 +263,7 @@ static uint64_t delivered(const struct group *g)
  * In each ledger instance the load moves from one limiter to the next, then all restart during
  * replays.
  */
-TEST(test_former_lives)
+TEST(test_previous_lives)
 {
 	ENDED_BY(group_free_at) struct group *g = group_new();
 

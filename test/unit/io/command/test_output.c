@@ -16,7 +16,7 @@ static char path[64];
 /* Captures the output of a stream. */
 struct kept {
 	FILE *stream, *into;
-	int former;
+	int previous;
 };
 
 static struct kept keep_stream(FILE *stream)
@@ -32,8 +32,8 @@ static struct kept keep_stream(FILE *stream)
 static void give_back(struct kept *kept, char text[512])
 {
 	fflush(kept->stream);
-	assert_true(dup2(kept->former, fileno(kept->stream)) >= 0);
-	close(kept->former);
+	assert_true(dup2(kept->previous, fileno(kept->stream)) >= 0);
+	close(kept->previous);
 	rewind(kept->into);
 	text[fread(text, 1, 511, kept->into)] = '\0';
 	fclose(kept->into);
@@ -192,7 +192,7 @@ TEST(test_result_fails)
 	struct kept err = keep_stream(stderr);
 	int no_memory = shown_result(&forms, "", path, text);
 	int full = shown_result(&forms, "x", FULL, text), standard;
-	int former = dup(STDOUT_FILENO);
+	int previous = dup(STDOUT_FILENO);
 	FILE *nowhere = fopen(FULL, "w");
 
 	unlink(path);
@@ -200,8 +200,8 @@ TEST(test_result_fails)
 	fflush(stdout);
 	dup2(fileno(nowhere), STDOUT_FILENO);
 	standard = output_result(&forms, "x", path);
-	dup2(former, STDOUT_FILENO);
-	close(former);
+	dup2(previous, STDOUT_FILENO);
+	close(previous);
 	fclose(nowhere);
 	clearerr(stdout);
 	fflush(stdout);

@@ -189,15 +189,15 @@ TEST(test_roster)
 static int printed_line(int (*print)(const char *path), const char *path, char *line, int room)
 {
 	FILE *out = tmpfile();
-	int former = dup(STDOUT_FILENO), ret;
+	int previous = dup(STDOUT_FILENO), ret;
 
 	assert_non_null(out);
 	fflush(stdout);
 	assert_true(dup2(fileno(out), STDOUT_FILENO) >= 0);
 	ret = print(path);
 	fflush(stdout);
-	assert_true(dup2(former, STDOUT_FILENO) >= 0);
-	close(former);
+	assert_true(dup2(previous, STDOUT_FILENO) >= 0);
+	close(previous);
 	rewind(out);
 	if (!fgets(line, room, out))
 		line[0] = '\0';

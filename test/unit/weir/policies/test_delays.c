@@ -180,29 +180,29 @@ TEST(test_moved)
 	struct delays_totals totals;
 	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
-	uint32_t former;
+	uint32_t previous;
 
 	instance_world_open(&w, WAITS("waits", OBJECTIVE));
-	former = slot_of(&w, 0);
+	previous = slot_of(&w, 0);
 	shape_of(&w, 1, 0)->waited = 7;
 	shape_of(&w, 1, 0)->delay.bins[5] = 3;
-	assert_int_equal(delays_waited_before(&w.inst, former), 0);
+	assert_int_equal(delays_waited_before(&w.inst, previous), 0);
 	for (unsigned times = 1; times <= 2; times++) { /* the second move carries earlier counts */
 		x = begin_reload(&w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
 						: WAITS("waits", OBJECTIVE));
-		assert_int_not_equal(slot_of(&w, 0), former);
+		assert_int_not_equal(slot_of(&w, 0), previous);
 		assert_int_equal(totals_of(&w, 0).waited, 7 * times); /* workers use both */
 		assert_memory_equal(delays_window(&w.inst, slot_of(&w, 0)),
-			delays_window(&w.inst, former), sizeof(struct delay_window));
+			delays_window(&w.inst, previous), sizeof(struct delay_window));
 		end_reload(&w, x);
-		former = slot_of(&w, 0);
-		assert_int_equal(delays_waited_before(&w.inst, former), 7 * times);
+		previous = slot_of(&w, 0);
+		assert_int_equal(delays_waited_before(&w.inst, previous), 7 * times);
 		shape_of(&w, 1, 0)->waited = 7;
 		shape_of(&w, 1, 0)->delay.bins[5] = 3;
 		totals = totals_of(&w, 0);
 		assert_int_equal(totals.waited, 7 * (times + 1));
 		assert_int_equal(totals.delay.bins[5], 3 * (times + 1));
-		assert_non_null(delays_window(&w.inst, former));
+		assert_non_null(delays_window(&w.inst, previous));
 	}
 	reload(&w, DROPS);
 	reload(&w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */

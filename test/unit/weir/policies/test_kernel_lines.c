@@ -33,21 +33,21 @@
 #include "totals.h"
 #include "worker.h"
 
-#define CPUS    2
-#define SLOTS   4096
-#define SAMPLES 4 /* requested by control; the first entries of PLANE_SAMPLES */
-#define FORMER  3
+#define CPUS     2
+#define SLOTS    4096
+#define SAMPLES  4 /* requested by control; the first entries of PLANE_SAMPLES */
+#define PREVIOUS 3
 
 struct plane {
 	struct policy_state lines[CPUS][SLOTS];
 	struct shared_bucket buckets[3 * SLOTS];
 	struct flow_sample samples[CPUS][SAMPLES];
 	struct plane_book books[SLOTS];
-	struct plane_former former[FORMER];
-	unsigned generation[FORMER], renewed;
-	uint64_t there[FORMER]; /* bytes in its bucket */
-	uint64_t rate[FORMER];  /* rate that is left for the previous program */
-	unsigned n_former, awaited;
+	struct plane_previous previous[PREVIOUS];
+	unsigned generation[PREVIOUS], renewed;
+	uint64_t there[PREVIOUS]; /* bytes in its bucket */
+	uint64_t rate[PREVIOUS];  /* rate that is left for the previous program */
+	unsigned n_previous, awaited;
 	const char *refused; /* the fault of previous maps */
 	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
@@ -221,11 +221,11 @@ void plane_leave_unknown(struct plane *p, bool never)
 	p->unknown_never = never;
 }
 
-int plane_look_back(const struct plane *p, unsigned i, struct plane_former *former)
+int plane_look_back(const struct plane *p, unsigned i, struct plane_previous *previous)
 {
-	if (i >= p->n_former)
+	if (i >= p->n_previous)
 		return -ENOENT;
-	*former = p->former[i];
+	*previous = p->previous[i];
 	return 0;
 }
 
@@ -233,8 +233,8 @@ unsigned plane_n_current(const struct plane *p)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < p->n_former; i++)
-		n = p->former[i].current && p->generation[i] >= n ? p->generation[i] + 1 : n;
+	for (unsigned i = 0; i < p->n_previous; i++)
+		n = p->previous[i].current && p->generation[i] >= n ? p->generation[i] + 1 : n;
 	return n;
 }
 
@@ -258,9 +258,9 @@ uint64_t plane_take_half(struct plane *p, unsigned i, uint64_t rate)
 	return half;
 }
 
-void plane_forget_former(struct plane *p)
+void plane_forget_previous(struct plane *p)
 {
-	p->n_former = 0;
+	p->n_previous = 0;
 }
 
 uint64_t plane_take_all(struct plane *p, unsigned i)
@@ -276,7 +276,7 @@ struct plane_book *plane_book(struct plane *p, uint32_t slot)
 	return &p->books[slot];
 }
 
-void plane_await_former(void)
+void plane_await_previous(void)
 {
 	plane.awaited++;
 }
@@ -732,21 +732,21 @@ TEST_WITH(test_workers_unheard, forget_before, NULL)
 	close_plane(&inst, config);
 }
 
-static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t held)
+static void leave_previous(unsigned i, const char *name, uint64_t units, uint64_t held)
 {
-	struct plane_former *former = &plane.former[i];
+	struct plane_previous *previous = &plane.previous[i];
 
-	*former = (struct plane_former){.held = held, .current = true};
+	*previous = (struct plane_previous){.held = held, .current = true};
 	plane.generation[i] = 0;
-	strcpy(former->book.name, name);
-	former->book.passed_packets = 1;
-	former->book.passed_bytes = 2;
-	former->book.dropped_packets = 3;
-	former->book.dropped_bytes = 4;
-	former->book.over_packets = 5;
-	former->book.over_bytes = 6;
+	strcpy(previous->book.name, name);
+	previous->book.passed_packets = 1;
+	previous->book.passed_bytes = 2;
+	previous->book.dropped_packets = 3;
+	previous->book.dropped_bytes = 4;
+	previous->book.over_packets = 5;
+	previous->book.over_bytes = 6;
 	plane.there[i] = units;
-	plane.n_former = i + 1;
+	plane.n_previous = i + 1;
 }
 
 static void check_inherited(const struct instance *inst, uint32_t slot, unsigned times)
@@ -788,9 +788,9 @@ TEST_WITH(test_adopt, forget_before, NULL)
 	open_plane(&inst, &config, WAITS ", " SOFT);
 	slot = slot_of(&inst, 1);
 	rate = rate_of(&inst, slot);
-	leave_former(0, "waits", 1000, 1000);
-	leave_former(1, "soft", 20000, 300);
-	leave_former(2, "nobody", 1000, 1000);
+	leave_previous(0, "waits", 1000, 1000);
+	leave_previous(1, "soft", 20000, 300);
+	leave_previous(2, "nobody", 1000, 1000);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		plane.lines[cpu][slot].bucket.tokens = 1 << 20;
 	kernel_lines_adopt(&inst);
@@ -852,9 +852,9 @@ TEST_WITH(test_adopt_two, forget_before, NULL)
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
-	leave_former(0, "soft", 2000, 10);
-	leave_former(1, "nobody", 1000, 1000);
-	leave_former(2, "soft", 4000, 20);
+	leave_previous(0, "soft", 2000, 10);
+	leave_previous(1, "nobody", 1000, 1000);
+	leave_previous(2, "soft", 4000, 20);
 	kernel_lines_adopt(&inst);
 	check_inherited(&inst, slot, 0);
 	assert_int_equal(rate_of(&inst, slot), rate / 2);
@@ -881,10 +881,10 @@ TEST_WITH(test_adopt_generations, forget_before, NULL)
 	open_plane(&inst, &config, SOFT);
 	slot = slot_of(&inst, 0);
 	rate = rate_of(&inst, slot);
-	for (unsigned i = 0; i < FORMER; i++) {
-		leave_former(i, "soft", 3000, 100);
+	for (unsigned i = 0; i < PREVIOUS; i++) {
+		leave_previous(i, "soft", 3000, 100);
 		plane.generation[i] = i;
-		plane.former[i].current = i < 2;
+		plane.previous[i].current = i < 2;
 	}
 	kernel_lines_adopt(&inst);
 	check_inherited(&inst, slot, 1);
@@ -911,7 +911,7 @@ TEST_WITH(test_adopt_at_most, forget_before, NULL)
 	struct config *config;
 
 	open_plane(&inst, &config, SOFT);
-	leave_former(0, "soft", 1000000, 0);
+	leave_previous(0, "soft", 1000000, 0);
 	kernel_lines_adopt(&inst);
 	shared = &inst.engine.shared_buckets[slot_of(&inst, 0)];
 	assert_int_equal(
@@ -970,7 +970,7 @@ TEST_WITH(test_take_over, forget_before, NULL)
 	assert_int_equal(bypass.took_over, 1);
 	assert_int_equal(plane.awaited, 1);
 	plane.awaited = 0;
-	leave_former(0, "soft", 2000, 10);
+	leave_previous(0, "soft", 2000, 10);
 	bypass.take_over_error = -EPERM;
 	assert_int_equal(bypasses_take_over(&inst), -EPERM);
 	assert_int_equal(events_number() - since, 1);

@@ -176,7 +176,7 @@ TEST(test_from_the_start)
 TEST(test_listed)
 {
 	static const struct {
-		const char *former, *next;
+		const char *previous, *next;
 		unsigned line; /* line that counts after the change; 0: none */
 		unsigned n;
 	} rows[] = {
@@ -192,7 +192,7 @@ TEST(test_listed)
 		struct instance_world w;
 		struct policy_txn *x;
 
-		instance_world_open(&w, rows[i].former);
+		instance_world_open(&w, rows[i].previous);
 		x = prepare_policies(&w, rows[i].next);
 		assert_int_equal(policy_txn_commit(x), 0);
 		assert_int_equal(trials_list_changes(&w.inst, changes), rows[i].n);

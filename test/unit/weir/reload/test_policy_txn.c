@@ -242,11 +242,11 @@ TEST(test_when_a_slot_is_free)
 }
 
 /* A turn of a worker that has loaded the old classifier before a new one was published. */
-static void turn_with(struct instance_world *w, unsigned worker, struct snapshot *former)
+static void turn_with(struct instance_world *w, unsigned worker, struct snapshot *previous)
 {
 	struct snapshot *current = w->inst.publisher.current;
 
-	w->inst.publisher.current = former;
+	w->inst.publisher.current = previous;
 	instance_world_turn(w, worker);
 	w->inst.publisher.current = current;
 }
@@ -255,19 +255,19 @@ static void turn_with(struct instance_world *w, unsigned worker, struct snapshot
 TEST(test_counts_follow)
 {
 	ENDED_BY(instance_world_close) struct instance_world w;
-	struct snapshot *former;
+	struct snapshot *previous;
 	struct policy_txn *x;
 	uint32_t left;
 
 	instance_world_open(&w, MINE(""));
 	instance_world_turn_all(&w);
 	left = w.inst.slots.of[0];
-	former = w.inst.publisher.current;
+	previous = w.inst.publisher.current;
 	x = prepare_policies(&w, OTHER(1) ", " MINE(", 'action': 'count'"));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_not_equal(w.inst.slots.of[1], left);
 	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 2 * INSTANCE_BURST);
-	turn_with(&w, 0, former);
+	turn_with(&w, 0, previous);
 	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 3 * INSTANCE_BURST);
 	instance_world_turn(&w, 1);
 	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
@@ -367,18 +367,18 @@ static void expect_removed(uint64_t since, uint64_t passed)
 /* The counts of removed policies are kept in a sum, including packets counted until the end. */
 TEST(test_gone_is_counted)
 {
-	struct snapshot *former;
+	struct snapshot *previous;
 	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t said;
 
 	instance_world_open(&w, MINE(""));
 	instance_world_turn(&w, 0);
-	former = w.inst.publisher.current;
+	previous = w.inst.publisher.current;
 	x = prepare_policies(&w, OTHER(1));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(w.inst.gone.passed_packets, 0);
-	turn_with(&w, 1, former);
+	turn_with(&w, 1, previous);
 	said = events_number();
 	finish_policy_txn(&w, x);
 	expect_removed(said, 2 * INSTANCE_BURST);

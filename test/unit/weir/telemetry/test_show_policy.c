@@ -607,8 +607,8 @@ static bool is_numbered(const char *path, const char *count)
 	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
 		if (number_path(&policy_numbers[id], count, name) && strcmp(name, path) == 0)
 			return true;
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++)
-		if (number_path(&policy_numbers_former[i].names, count, name) &&
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++)
+		if (number_path(&policy_numbers_previous[i].names, count, name) &&
 			strcmp(name, path) == 0)
 			return true;
 	return is_configured(path);
@@ -631,16 +631,16 @@ static void check_members(const json_t *json, const char *above, const char *cou
 }
 
 /* Previous names of columns have the values of the current ones. */
-static void check_former(const json_t *row)
+static void check_previous(const json_t *row)
 {
-	char name[NUMBER_NAME_MAX], former[NUMBER_NAME_MAX];
+	char name[NUMBER_NAME_MAX], previous[NUMBER_NAME_MAX];
 
-	for (unsigned i = 0; i < policy_numbers_former_rows; i++) {
-		const struct number_former *was = &policy_numbers_former[i];
+	for (unsigned i = 0; i < policy_numbers_previous_rows; i++) {
+		const struct number_previous *was = &policy_numbers_previous[i];
 
 		if (*was->names.stem)
 			assert_true(json_equal(
-				json_object_get(row, number_column(&was->names, former)),
+				json_object_get(row, number_column(&was->names, previous)),
 				json_object_get(
 					row, number_column(&policy_numbers[was->number], name))));
 	}
@@ -662,7 +662,7 @@ TEST(test_numbers)
 		for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
 			check_number(reply, row, id, numbered[i]);
 		check_members(reply, "", json_string_value(json_object_get(row, "count")));
-		check_former(row);
+		check_previous(row);
 		json_decref(row);
 		json_decref(reply);
 	}

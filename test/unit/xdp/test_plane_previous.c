@@ -214,11 +214,11 @@ static void check_inherited(struct plane *next, const struct left *left, unsigne
 		const struct shared_bucket *bucket = &left->buckets[slot];
 		uint64_t burst = bucket->profiles[bucket->written % 2].burst >> 8, held = 0, units;
 		struct plane_book sum = left->books[slot];
-		struct plane_former former;
+		struct plane_previous previous;
 
-		assert_int_equal(plane_look_back(next, at + slot, &former), 0);
-		assert_int_equal(former.current, current);
-		assert_string_equal(former.book.name, sum.name);
+		assert_int_equal(plane_look_back(next, at + slot, &previous), 0);
+		assert_int_equal(previous.current, current);
+		assert_string_equal(previous.book.name, sum.name);
 		if (sum.name[0] == '\0')
 			continue;
 		for (unsigned cpu = 0; cpu < cpus; cpu++) {
@@ -232,8 +232,8 @@ static void check_inherited(struct plane *next, const struct left *left, unsigne
 			sum.over_bytes += line->over_bytes;
 			held += line->tokens >> 24;
 		}
-		assert_memory_equal(&former.book.passed_packets, &sum.passed_packets, 48);
-		assert_int_equal(former.held, held);
+		assert_memory_equal(&previous.book.passed_packets, &sum.passed_packets, 48);
+		assert_int_equal(previous.held, held);
 		units = plane_take_half(next, at + slot, UINT64_MAX);
 		assert_true(2 * units <= burst + 1);
 		assert_true(plane_take_all(next, at + slot) <= burst);
@@ -254,7 +254,7 @@ TEST(test_garbage)
 	for (unsigned k = 0; k < GENERATIONS; k++)
 		left[k] = leave_maps(k);
 	for (unsigned trial = 0; trial < TRIALS; trial++) {
-		struct plane_former former;
+		struct plane_previous previous;
 		unsigned at = 0, n = 0;
 		struct plane *next;
 		bool can[GENERATIONS], all = true;
@@ -275,7 +275,7 @@ TEST(test_garbage)
 			check_inherited(next, &left[k], at, n++ == 0);
 			at += SLOTS;
 		}
-		assert_int_equal(plane_look_back(next, at, &former), -ENOENT);
+		assert_int_equal(plane_look_back(next, at, &previous), -ENOENT);
 		n_refused += !all;
 		plane_destroy(next);
 	}

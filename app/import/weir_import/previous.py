@@ -29,18 +29,18 @@ def _holders(told: Told, policy: Policy) -> tuple[list[str], bool]:
         bool(peers)
 
 
-def _take_stricter(policy: Policy, former: Policy) -> None:
+def _take_stricter(policy: Policy, previous: Policy) -> None:
     """Takes the limit in force where it passes fewer packets."""
-    if passes(former) >= passes(policy):
+    if passes(previous) >= passes(policy):
         return
     for key in ("limit", "burst", "action", "mark"):
-        if key in former:
-            policy[key] = former[key]
+        if key in previous:
+            policy[key] = previous[key]
         else:
             policy.pop(key, None)
 
 
-def _merge(policy: Policy, former: Policy, holders: list[str]) -> tuple[Policy, bool]:
+def _merge(policy: Policy, previous: Policy, holders: list[str]) -> tuple[Policy, bool]:
     """Returns an announced policy as others share it, and whether they do."""
     note = policy.get("note")
     merged = {**policy, "note": list(note) if isinstance(note, list) else note}
@@ -49,11 +49,11 @@ def _merge(policy: Policy, former: Policy, holders: list[str]) -> tuple[Policy, 
         add_peer(merged["note"], line)
     shared = len(merged["note"] or ()) > before
     if shared:
-        _take_stricter(merged, former)
+        _take_stricter(merged, previous)
     return merged, shared
 
 
-def keep_former(policies: list[Policy], told: Told, running: list[Policy],
+def keep_previous(policies: list[Policy], told: Told, running: list[Policy],
                 prefix: str) -> tuple[list[Policy], int]:
     """Adds to the announced policies those in force that a peer of their note has not let go of.
 
@@ -64,15 +64,15 @@ def keep_former(policies: list[Policy], told: Told, running: list[Policy],
     kept = list(policies)
     places = {policy["name"]: place for place, policy in enumerate(policies)}
     left = 0
-    for former in running:
-        name = former.get("name")
+    for previous in running:
+        name = previous.get("name")
         if not isinstance(name, str) or not name.startswith(prefix):
             continue
-        holders, named = _holders(told, former)
+        holders, named = _holders(told, previous)
         held = bool(holders) if named else not any(name in words for words in told.values())
         if held and name in places:
-            kept[places[name]], held = _merge(kept[places[name]], former, holders)
+            kept[places[name]], held = _merge(kept[places[name]], previous, holders)
         elif held:
-            kept.append(former)
+            kept.append(previous)
         left += held
     return kept, left

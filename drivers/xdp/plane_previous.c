@@ -206,7 +206,7 @@ static bool is_possible(struct plane *plane, const struct plane_generation *from
 /* Opens all maps of a generation, or none if one is impossible. Returns false if it has no pin. */
 static bool open_generation(struct plane *plane, unsigned generation)
 {
-	struct plane_generation *made = &plane->former[plane->n_former];
+	struct plane_generation *made = &plane->previous[plane->n_previous];
 	uint32_t entries[KEPT_MAPS];
 	char path[PATH_MAX];
 	bool there;
@@ -222,7 +222,7 @@ static bool open_generation(struct plane *plane, unsigned generation)
 		if (there)
 			set_refused(plane, "have another layout");
 	} else if (is_possible(plane, made)) {
-		plane->n_former++;
+		plane->n_previous++;
 		return true;
 	}
 	close_generation(made);
@@ -250,9 +250,9 @@ static uint32_t lines_of_link(const char *path)
 
 static void mark_current(struct plane *plane, uint32_t lines)
 {
-	for (unsigned i = 0; i < plane->n_former; i++)
-		if (plane->former[i].id == lines) {
-			plane->former[i].current = true;
+	for (unsigned i = 0; i < plane->n_previous; i++)
+		if (plane->previous[i].id == lines) {
+			plane->previous[i].current = true;
 			return;
 		}
 	if (!plane->refused[0])
@@ -263,12 +263,12 @@ unsigned plane_n_current(const struct plane *plane)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < plane->n_former; i++)
-		n += plane->former[i].current;
+	for (unsigned i = 0; i < plane->n_previous; i++)
+		n += plane->previous[i].current;
 	return n;
 }
 
-void plane_open_former(struct plane *plane)
+void plane_open_previous(struct plane *plane)
 {
 	DIR *pins = opendir(plane->directory);
 	const struct dirent *entry;
@@ -290,14 +290,14 @@ void plane_open_former(struct plane *plane)
 		closedir(pins);
 	/* If no program is attached any more, the last generation has the tokens. */
 	if (plane_n_current(plane) == 0)
-		plane->former[0].current = true;
+		plane->previous[0].current = true;
 }
 
-void plane_close_former(struct plane *plane)
+void plane_close_previous(struct plane *plane)
 {
-	for (unsigned i = 0; i < plane->n_former; i++)
-		close_generation(&plane->former[i]);
-	plane->n_former = 0;
+	for (unsigned i = 0; i < plane->n_previous; i++)
+		close_generation(&plane->previous[i]);
+	plane->n_previous = 0;
 }
 
 const char *plane_refused(const struct plane *plane)
@@ -312,49 +312,50 @@ static unsigned find_slot(const struct plane *plane, unsigned *i)
 {
 	unsigned generation = 0;
 
-	for (; generation < plane->n_former && *i >= plane->former[generation].slots; generation++)
-		*i -= plane->former[generation].slots;
+	for (; generation < plane->n_previous && *i >= plane->previous[generation].slots;
+		generation++)
+		*i -= plane->previous[generation].slots;
 	return generation;
 }
 
 /* Adds the counts and units of all CPUs. A line counts packets in 32 bits. */
 static void add_lines(const struct plane_generation *from, unsigned cpus, unsigned slot,
-	struct plane_former *former)
+	struct plane_previous *previous)
 {
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
 		const struct plane_line *line = line_at(from, cpu, slot);
 		uint32_t dropped = counter_read32(&line->dropped_packets);
 		uint64_t dropped_bytes = counter_read((const uint64_t *)&line->dropped_bytes);
 
-		former->book.dropped_packets += dropped;
-		former->book.dropped_bytes += dropped_bytes;
-		former->book.over_packets += counter_read((const uint64_t *)&line->over_packets);
-		former->book.over_bytes += counter_read((const uint64_t *)&line->over_bytes);
-		former->book.passed_packets += counter_read32(&line->packets) - dropped;
-		former->book.passed_bytes += counter_read((const uint64_t *)&line->bytes) -
-					     dropped_bytes;
-		former->held += line->tokens >> TOKEN_BYTE;
+		previous->book.dropped_packets += dropped;
+		previous->book.dropped_bytes += dropped_bytes;
+		previous->book.over_packets += counter_read((const uint64_t *)&line->over_packets);
+		previous->book.over_bytes += counter_read((const uint64_t *)&line->over_bytes);
+		previous->book.passed_packets += counter_read32(&line->packets) - dropped;
+		previous->book.passed_bytes += counter_read((const uint64_t *)&line->bytes) -
+					       dropped_bytes;
+		previous->held += line->tokens >> TOKEN_BYTE;
 	}
 }
 
-int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former)
+int plane_look_back(const struct plane *plane, unsigned i, struct plane_previous *previous)
 {
 	unsigned generation = find_slot(plane, &i);
 	const struct plane_book *books;
 
-	if (generation >= plane->n_former)
+	if (generation >= plane->n_previous)
 		return -ENOENT;
-	books = plane->former[generation].maps[KEPT_BOOKS].memory;
-	*former = (struct plane_former){
-		.book = books[i], .current = plane->former[generation].current};
-	former->book.name[sizeof(former->book.name) - 1] = '\0';
-	if (former->book.name[0] != '\0')
-		add_lines(&plane->former[generation], plane->cpus, i, former);
+	books = plane->previous[generation].maps[KEPT_BOOKS].memory;
+	*previous = (struct plane_previous){
+		.book = books[i], .current = plane->previous[generation].current};
+	previous->book.name[sizeof(previous->book.name) - 1] = '\0';
+	if (previous->book.name[0] != '\0')
+		add_lines(&plane->previous[generation], plane->cpus, i, previous);
 	return 0;
 }
 
 /* tick_of_kernel() of the previous programs. */
-static uint64_t former_tick(const struct plane_clock *clock)
+static uint64_t previous_tick(const struct plane_clock *clock)
 {
 	const struct plane_time *from = &clock->times[clock->written & 1];
 	uint64_t elapsed = boot_ns() - from->ns;
@@ -364,12 +365,12 @@ static uint64_t former_tick(const struct plane_clock *clock)
 }
 
 /* The tick for the bucket by the previous programs' clock, as in look_at_lease(). */
-static uint64_t former_slowed(const struct plane_generation *from, unsigned slot)
+static uint64_t previous_slowed(const struct plane_generation *from, unsigned slot)
 {
 	const struct plane_line *line = line_at(from, 0, slot);
 	const struct plane_clock *clock = from->maps[KEPT_CLOCK].memory;
 	struct expiry lease = {.until = clock->until, .span = clock->span};
-	uint64_t tick = former_tick(clock);
+	uint64_t tick = previous_tick(clock);
 	uint8_t ending = line->terms & PLANE_ENDING;
 
 	if (line->terms & PLANE_SOFT)
@@ -401,10 +402,10 @@ static uint64_t take_part(
 /* The previous process has ended, so no other thread writes limits there. */
 uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate)
 {
-	const struct plane_generation *from = &plane->former[find_slot(plane, &i)];
+	const struct plane_generation *from = &plane->previous[find_slot(plane, &i)];
 	struct shared_bucket *shared = (struct shared_bucket *)from->maps[KEPT_BUCKETS].memory + i;
 	struct shared_bucket_profile profile = shared_bucket_read(shared);
-	uint64_t tick = former_slowed(from, i);
+	uint64_t tick = previous_slowed(from, i);
 
 	if (profile.rate > rate) {
 		profile.rate = rate;
@@ -415,8 +416,8 @@ uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate)
 
 uint64_t plane_take_all(struct plane *plane, unsigned i)
 {
-	const struct plane_generation *from = &plane->former[find_slot(plane, &i)];
+	const struct plane_generation *from = &plane->previous[find_slot(plane, &i)];
 	struct shared_bucket *buckets = from->maps[KEPT_BUCKETS].memory;
 
-	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, former_slowed(from, i));
+	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, previous_slowed(from, i));
 }
