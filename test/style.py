@@ -45,6 +45,7 @@ FIELD = {
     "adopted": "inherited", "naps": "skips_idle", "handover": "grace", "judge": "policer, verdict",
     "judges": "policers", "judged": "decided", "rehearse": "dry_run", "rehearsed": "dry_run_result",
     "beside": "next_to, or the thing itself", "anew": "again, restart", "former": "previous",
+    "believe": "accept", "believed": "accepted", "believes": "accepts",
 }
 
 

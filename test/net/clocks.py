@@ -193,7 +193,7 @@ def a_clock_is_set_right(scene):
     group.step(STEP_S)
     group.until("stepped", apart_s=STEP_S)
     group.step(STEP_S, synchronised=True)
-    wait_until(lambda: group.clock(0)["clock"] == "agrees", "the clock to be believed")
+    wait_until(lambda: group.clock(0)["clock"] == "agrees", "the clock to be accepted")
     wait_until(lambda: group.period(0) == group.first + 2, "the day of that clock")
     for seconds in (2 * STEP_S, 0):
         group.step(seconds, synchronised=True)

@@ -145,15 +145,15 @@ def datagrams(scene, rng, times):
             wait_until(lambda came=came: taken(victim)[1] >= came + BATCH / 2, "them to be read")
     gossip = victim.get("/weir/gossip")
     theirs = peer.get("/weir/gossip")["sent"]  # read last: the peer has sent more since
-    believed, came = taken(victim)
+    accepted, came = taken(victim)
     state = victim.get("/weir/peers")["peers"][1]
-    expect(believed <= theirs, f"{believed} believed, {theirs} sent: {gossip}")
+    expect(accepted <= theirs, f"{accepted} accepted, {theirs} sent: {gossip}")
     expect(came >= 0.9 * sent, f"{came} of {sent} came: {gossip}")
     expect(state["state"] == "alive" and state["restarts"] == 0, str(state))
     expect(state["implausible"] == 0 and state["invalid_statements"] == 0, str(state))
     for one in boxes:
         one.stop()
-    return f"{sent} sent, {came - believed} refused, {believed} of {theirs} true ones taken"
+    return f"{sent} sent, {came - accepted} refused, {accepted} of {theirs} true ones taken"
 
 
 WORDS = ("/", "/help,/weir/policy", "/info", "/weir/config", "/weir/health", "/weir/policies,0",

@@ -399,7 +399,7 @@ static void hear_ledger_flight(struct world *w, const struct flight *f)
 	w->news += verdict == LEDGER_NEWS;
 	if (verdict == LEDGER_INVALID || verdict == LEDGER_DENIED)
 		complain_ledger_world(
-			w, "a statement that is not believed, from", node->peer[f->edge], -1);
+			w, "a statement that is not accepted, from", node->peer[f->edge], -1);
 	if (node->lost && !ledger_recovering(node->l)) {
 		node->lost = false;
 		w->memory_losses++;

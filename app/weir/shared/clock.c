@@ -52,11 +52,11 @@ static uint64_t rate_between(const struct tsc_reading *from, const struct tsc_re
 			  (to->ns - from->ns));
 }
 
-static bool is_believed(uint64_t rate, uint64_t hz)
+static bool is_acceptable_rate(uint64_t rate, uint64_t hz)
 {
 	uint64_t apart = rate > hz ? rate - hz : hz - rate;
 
-	return apart <= hz / PPM * TSC_BELIEVED_PPM;
+	return apart <= hz / PPM * TSC_ACCEPTED_PPM;
 }
 
 /* Returns the nanoseconds by which the TSC is ahead of its rate. It can have been set back. */
@@ -71,7 +71,7 @@ static __int128 jump_between(
 static bool has_jumped(const struct tsc_reading *last, const struct tsc_reading *now, __int128 jump)
 {
 	uint64_t step = now->ns - last->ns;
-	__int128 most = step / PPM * TSC_BELIEVED_PPM + SLACK_NS + now->within_ns + last->within_ns;
+	__int128 most = step / PPM * TSC_ACCEPTED_PPM + SLACK_NS + now->within_ns + last->within_ns;
 
 	return jump > most || -jump > most;
 }
@@ -83,7 +83,7 @@ static void restart_measurement(struct tsc_clock *clock, const struct tsc_readin
 	clock->doubted = true;
 }
 
-static void believe_rate(struct tsc_clock *clock, const struct tsc_reading *now, uint64_t hz)
+static void accept_rate(struct tsc_clock *clock, const struct tsc_reading *now, uint64_t hz)
 {
 	clock->hz = hz;
 	clock->refine_ns = clock->first.ns + (now->ns - clock->first.ns) * LONGER;
@@ -110,12 +110,12 @@ static enum tsc_news take_after_jump(
 	if (now->ns - clock->first.ns < REMEASURE_NS)
 		return TSC_SAME;
 	rate = rate_between(&clock->first, now);
-	if (clock->measured == 0 || !is_believed(rate, clock->measured)) {
+	if (clock->measured == 0 || !is_acceptable_rate(rate, clock->measured)) {
 		clock->measured = rate;
 		clock->first = *now;
 		return TSC_SAME;
 	}
-	believe_rate(clock, now, rate);
+	accept_rate(clock, now, rate);
 	return rate == before ? TSC_SAME : TSC_REFINED;
 }
 
@@ -152,13 +152,13 @@ enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *
 	if (now->ns < clock->refine_ns)
 		return TSC_SAME;
 	rate = rate_between(&clock->first, now);
-	if (!is_believed(rate, clock->hz))
+	if (!is_acceptable_rate(rate, clock->hz))
 		return say_jump(clock, now, jump_between(clock->hz, &clock->first, now), false);
 	if (rate == clock->hz) {
-		believe_rate(clock, now, rate);
+		accept_rate(clock, now, rate);
 		return TSC_SAME;
 	}
-	believe_rate(clock, now, rate);
+	accept_rate(clock, now, rate);
 	return TSC_REFINED;
 }
 

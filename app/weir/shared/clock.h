@@ -5,7 +5,7 @@
  * which the system keeps correct. DPDK rounds the frequency to 10 MHz, which would make every limit
  * wrong by up to 0.2 %.
  *
- * A rate of the TSC is accepted if it is within TSC_BELIEVED_PPM of the previous one. Otherwise the
+ * A rate of the TSC is accepted if it is within TSC_ACCEPTED_PPM of the previous one. Otherwise the
  * TSC has jumped. The machine has slept and the TSC has not, or has restarted; a program has
  * written it; or a virtual machine has moved to another host. The rate then stays the same until
  * two new measurements agree. Control thread.
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* NTP slews a clock by at most 500 ppm, and any two quartzes differ by less. */
-#define TSC_BELIEVED_PPM 500
+#define TSC_ACCEPTED_PPM 500
 
 /* Returns CLOCK_BOOTTIME in ns, which counts while the machine sleeps: the time of the brain. */
 uint64_t control_now(void);

@@ -68,7 +68,7 @@ static json_t *timed_json(const void *context, unsigned index)
 }
 
 /* Returns the time that times of day are compared with; null while it is unknown. */
-static json_t *believed_time(const struct instance *inst)
+static json_t *accepted_time(const struct instance *inst)
 {
 	int64_t wall_s = limiter_wall_s(inst->limiter, control_now());
 	char text[ZONE_TEXT_MAX];
@@ -91,6 +91,6 @@ json_t *show_limits(const char *params, void *context)
 	json_object_set_new(json, "saving", json_boolean(request.saving));
 	json_object_set_new(
 		json, "error", request.error[0] ? json_string(request.error) : json_null());
-	json_object_set_new(json, "time", believed_time(inst));
+	json_object_set_new(json, "time", accepted_time(inst));
 	return json;
 }

@@ -227,7 +227,7 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 	return 0;
 }
 
-static void believe_hints(struct conserve *c, struct rate_account *a, unsigned edge,
+static void accept_hints(struct conserve *c, struct rate_account *a, unsigned edge,
 	const uint8_t *at, enum ledger_verdict verdict)
 {
 	struct rate_edge *e = &a->edges[edge];
@@ -390,7 +390,7 @@ static bool receive_entry(struct conserve *c, unsigned edge, uint64_t now_ns, co
 		return true;
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
 		digest_received(c, a, edge, digest_entry(at));
-	believe_hints(c, a, edge, at, verdict);
+	accept_hints(c, a, edge, at, verdict);
 	/* A new store counts its starts from one again: the answer shows that. */
 	if (verdict == LEDGER_OLD && at[CONSERVE_AT_FLAGS] & ANSWER)
 		rate_due(c, a, edge);

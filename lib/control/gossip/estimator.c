@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void estimator_believe(
+void estimator_accept(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns)
 {
 	struct peer *peer;
 
 	g->estimator->forget(g, index);
 	peer = g->estimator->find(g, index);
-	peer_believe(peer, epoch, tick, now_ns);
+	peer_accept(peer, epoch, tick, now_ns);
 	peer->replaced_tick = g->tick;
 }
 

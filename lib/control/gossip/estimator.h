@@ -149,7 +149,7 @@ void enforced_take(struct gossip *g, struct cursor *cursor, const struct datagra
 	const struct datagram_body *body, unsigned from, uint64_t now_ns);
 
 /* Accepts an epoch of a peer, and drops its earlier values. */
-void estimator_believe(
+void estimator_accept(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns);
 
 /* Marks a policy whose sum has changed. */

@@ -154,7 +154,7 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	if (verdict != GOSSIP_ACCEPTED)
 		return verdict;
 	if (!peer->known || peer->epoch != header->epoch)
-		estimator_believe(g, sender, header->epoch, body->tick, now_ns);
+		estimator_accept(g, sender, header->epoch, body->tick, now_ns);
 	if (!peer->proven)
 		peer_proven(peer, header->counter);
 	if (!peer_counter_fresh(peer, header->counter))

@@ -82,8 +82,8 @@ enum gossip_verdict message_take(struct gossip *g, unsigned from,
 		answer_is_due(g, c, true);
 	if (verdict != GOSSIP_ACCEPTED)
 		return verdict;
-	if (!proof_is_believed(&c->peer, header->epoch)) {
-		peer_believe(&c->peer, header->epoch, body->tick, now_ns);
+	if (!proof_is_accepted(&c->peer, header->epoch)) {
+		peer_accept(&c->peer, header->epoch, body->tick, now_ns);
 		c->peer.replaced_tick = g->tick;
 		peer_proven(&c->peer, header->counter);
 		answer_is_due(g, c, true); /* the peer might not accept us yet */
@@ -122,7 +122,7 @@ static struct datagram_body echo_to(
 		return proof_body(g, to, gossiped, speaks);
 	if (answer)
 		return proof_body(g, to, &c->peer, speaks);
-	return proof_body_believed(g, to, &c->peer, speaks);
+	return proof_body_accepted(g, to, &c->peer, speaks);
 }
 
 static size_t seal_message(struct gossip *g, uint8_t *buf, size_t len, unsigned to, bool answer)

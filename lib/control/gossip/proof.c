@@ -45,7 +45,7 @@ struct datagram_body proof_body(
 	return echo_of(g, to, peer, claims, speaks);
 }
 
-struct datagram_body proof_body_believed(
+struct datagram_body proof_body_accepted(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks)
 {
 	return echo_of(g, to, peer, false, speaks);
@@ -109,7 +109,7 @@ enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 		.epoch = header->epoch, .tick = body->tick, .speaks = seal_spoken(header)};
 	struct peer_retired *retired;
 
-	if (proof_is_believed(peer, header->epoch))
+	if (proof_is_accepted(peer, header->epoch))
 		return GOSSIP_ACCEPTED;
 	if (header->epoch == 0 || header->counter == 0)
 		return GOSSIP_REPLAY;

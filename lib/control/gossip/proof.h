@@ -18,7 +18,7 @@ struct datagram_body proof_body(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);
 
 /* Like proof_body(), but echoes claimed epochs only while none is accepted. */
-struct datagram_body proof_body_believed(
+struct datagram_body proof_body_accepted(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);
 
 /* Returns the ticks to wait for a claim, or for an echo. */
@@ -43,7 +43,7 @@ enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 void proof_note_echo(struct gossip *g, struct peer *peer, const struct datagram_body *body);
 
 /* Returns true if this is the peer's accepted epoch, proven by a datagram of its own. */
-static inline bool proof_is_believed(const struct peer *peer, uint64_t epoch)
+static inline bool proof_is_accepted(const struct peer *peer, uint64_t epoch)
 {
 	return peer->known && peer->proven && peer->epoch == epoch;
 }

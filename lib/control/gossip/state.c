@@ -579,7 +579,7 @@ static bool take_section(
 	peer = &s->mesh.peers[origin];
 	/* Reports by others can introduce a peer; only the peer itself can report its restart. */
 	if (!peer->known)
-		estimator_believe(g, origin, section->epoch, section->tick, now_ns);
+		estimator_accept(g, origin, section->epoch, section->tick, now_ns);
 	if (peer->epoch != section->epoch)
 		return false;
 	if (!peer_can_be_at(peer, section->tick, now_ns, mesh_timeout_ns(g), least)) {

@@ -133,7 +133,7 @@ static void retire_epoch(struct peer *peer)
 	peer->retired[0] = (struct peer_retired){peer->epoch, peer->counter};
 }
 
-void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns)
+void peer_accept(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns)
 {
 	if (peer->known && peer->epoch != epoch) {
 		peer->restarts += peer->proven;

@@ -116,7 +116,7 @@ void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick,
 const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint32_t wait);
 
 /* Accepts an epoch, by the peer's own datagram or, unless there was one, by another's report. */
-void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns);
+void peer_accept(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns);
 
 /*
  * Notes that the peer has proven the accepted epoch, by a datagram with this counter, not 0. Its

@@ -250,7 +250,7 @@ static enum ledger_verdict note_denial(
 }
 
 /* The neighbour has inherited the part of `received` above `granted`: it was promised. */
-static void believe_received(
+static void accept_received(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
 	e->heard.received = s->received;
@@ -275,7 +275,7 @@ static bool start_is_proven(
 }
 
 /* An inherited amount is in `received` before it is granted: the larger counts, not the sum. */
-static void believe_granted(
+static void accept_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
 	e->heard.granted = s->granted;
@@ -287,7 +287,7 @@ static void believe_granted(
 	e->received = s->granted;
 }
 
-static void believe_echo(
+static void accept_echo(
 	const struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
 	uint64_t end = s->echo_stamp + l->lease_ns;
@@ -308,7 +308,7 @@ static void believe_echo(
  * Replaces the life that we echo after the new one has received that echo and accepted it. The life
  * is part of the next record.
  */
-static void believe_life(struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+static void accept_life(struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
 	bool proven = start_is_proven(l, e, s);
 
@@ -330,10 +330,10 @@ static void believe_life(struct ledger *l, struct ledger_edge *e, const struct l
 static void apply_statement(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
-	believe_received(l, e, s);
-	believe_granted(l, e, s);
-	believe_echo(l, e, s);
-	believe_life(l, e, s);
+	accept_received(l, e, s);
+	accept_granted(l, e, s);
+	accept_echo(l, e, s);
+	accept_life(l, e, s);
 	e->denials = 0;
 	e->confirmed |= s->echo_epoch == l->epoch;
 	e->heard.stamp = s->stamp;

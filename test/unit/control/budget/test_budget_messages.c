@@ -228,7 +228,7 @@ TEST(test_peace)
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
 }
 
-static void all_believe(const struct group *g, uint64_t left)
+static void expect_remaining(const struct group *g, uint64_t left)
 {
 	for (unsigned i = 0; i < g->n; i++) {
 		assert_in_range(budget_node_view(g, i, PREPAID).remaining, left - left / 4,
@@ -251,22 +251,22 @@ TEST(test_news)
 	run_budget_group(g, 2 * SECOND);
 	assert_true(budget_node_view(g, 4, PREPAID).pace > 0);
 	run_budget_group(g, 60 * SECOND);
-	all_believe(g, TOTAL - spent);
+	expect_remaining(g, TOTAL - spent);
 	g->nodes[0].cut = true;
 	run_budget_group(g, 10 * TIMEOUT);
 	g->nodes[0].cut = false;
 	run_budget_group(g, 10 * SECOND);
-	all_believe(g, TOTAL - spent);
+	expect_remaining(g, TOTAL - spent);
 	update_budget_group(g, 1, 40 * TOTAL);
 	run_budget_group(g, 10 * SECOND);
-	all_believe(g, 40 * TOTAL - spent);
+	expect_remaining(g, 40 * TOTAL - spent);
 	update_budget_group(g, 1, TOTAL);
 	for (unsigned i = 0; i < g->n; i++)
 		assert_true(budget_node_view(g, i, PREPAID).remaining <=
 			    TOTAL - budget_node_view(g, i, PREPAID).spent +
 				    budget_node_view(g, i, PREPAID).prepaid);
 	run_budget_group(g, 10 * SECOND);
-	all_believe(g, TOTAL - spent);
+	expect_remaining(g, TOTAL - spent);
 }
 
 /* Repeated messages are never answered, however often they arrive; only new ones can be. */

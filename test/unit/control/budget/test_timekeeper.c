@@ -60,7 +60,7 @@ TEST(test_steps)
 {
 	static const struct {
 		int64_t step_ns;
-		bool believed;
+		bool accepted;
 	} rows[] = {
 		{0, true}, {(int64_t)SECOND, true}, {-(int64_t)SECOND, true},
 		{8 * (int64_t)SECOND, true}, /* 5 s, and 3.6 s for an hour */
@@ -75,14 +75,14 @@ TEST(test_steps)
 		struct timekeeper c = begin_alone(true);
 
 		look_alone(&c, HOUR, rows[i].step_ns, true);
-		assert_true(error_at(&c, HOUR) == (rows[i].believed ? rows[i].step_ns : 0));
-		assert_int_equal(c.reason, rows[i].believed ? TIME_AGREES : TIME_STEPPED);
-		assert_int_equal(c.steps, !rows[i].believed);
+		assert_true(error_at(&c, HOUR) == (rows[i].accepted ? rows[i].step_ns : 0));
+		assert_int_equal(c.reason, rows[i].accepted ? TIME_AGREES : TIME_STEPPED);
+		assert_int_equal(c.steps, !rows[i].accepted);
 		look_alone(&c, HOUR + SECOND, rows[i].step_ns, true);
-		assert_int_equal(c.reason, rows[i].believed ? TIME_AGREES : TIME_STEPPED);
-		assert_true(error_at(&c, 40 * DAY) == (rows[i].believed ? rows[i].step_ns : 0));
+		assert_int_equal(c.reason, rows[i].accepted ? TIME_AGREES : TIME_STEPPED);
+		assert_true(error_at(&c, 40 * DAY) == (rows[i].accepted ? rows[i].step_ns : 0));
 		look_alone(&c, HOUR + 2 * SECOND, 0, true);
-		if (!rows[i].believed) {
+		if (!rows[i].accepted) {
 			assert_int_equal(c.reason, TIME_AGREES);
 			assert_true(c.apart_ns == 0);
 		}

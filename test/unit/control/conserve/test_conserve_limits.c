@@ -603,7 +603,7 @@ TEST(test_other_burst)
 }
 
 /* Statements that a limiter has accepted. */
-static uint64_t believed_by(const struct group *g, unsigned i)
+static uint64_t accepted_by(const struct group *g, unsigned i)
 {
 	const uint64_t *verdicts = conserve_counters(g->nodes[i].c)->verdicts;
 
@@ -615,16 +615,16 @@ TEST(test_other_terms)
 {
 	ENDED_BY(group_free_at) struct group *g = group_started(2, 1, 0);
 	struct conserve_policy other = {.id = 1, .limit = LIMIT, .terms = 7};
-	uint64_t believed;
+	uint64_t accepted;
 
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
-	believed = believed_by(g, 0);
+	accepted = accepted_by(g, 0);
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 60);
 	assert_near((double)limit_of(g, 1, 0), LIMIT / 2.0, 1);
 	assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
-	assert_int_equal(believed_by(g, 0), believed);
+	assert_int_equal(accepted_by(g, 0), accepted);
 	other.unit = 5; /* another unit: its limit is ignored as well */
 	other.limit = 4;
 	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);

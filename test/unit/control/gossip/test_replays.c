@@ -72,7 +72,7 @@ static void check_taken(struct world *w, unsigned from, unsigned to, const uint8
 	datagram_read_header(&cursor, &header);
 	start = (unsigned)((header.epoch - 1) / w->params.n) + 1; /* see world_start() */
 	if (start < a->newest[to][from])
-		fail_msg("seed %lu: %u believes start %u of %u after %u", w->params.seed, to, start,
+		fail_msg("seed %lu: %u accepts start %u of %u after %u", w->params.seed, to, start,
 			from, a->newest[to][from]);
 	a->newest[to][from] = start;
 	name = (header.counter * 64 + start) * 64 + from * 8 + to;
@@ -110,7 +110,7 @@ static void play_back(struct world *w, unsigned tries)
 		verdict = world_deliver(w, r->from, r->to, bytes, r->len);
 		a->played++;
 		if (verdict == GOSSIP_ACCEPTED && r->start_to != start_of(w, r->to))
-			fail_msg("seed %lu: %u believes what its start %u was told by %u",
+			fail_msg("seed %lu: %u accepts what its start %u was told by %u",
 				w->params.seed, r->to, r->start_to, r->from);
 	}
 }

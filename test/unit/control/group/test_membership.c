@@ -123,7 +123,7 @@ TEST(test_epochs_that_are_over)
 	struct peer peer = {0};
 
 	for (uint64_t e = 1; e <= PEER_RETIRED + 2; e++) {
-		peer_believe(&peer, e, 0, 0);
+		peer_accept(&peer, e, 0, 0);
 		peer_proven(&peer, 1);
 	}
 	assert_int_equal(peer.restarts, PEER_RETIRED + 1);
@@ -138,7 +138,7 @@ TEST(test_counters_begin_at_the_proof)
 {
 	struct peer peer = {0};
 
-	peer_believe(&peer, 1, 0, 0);
+	peer_accept(&peer, 1, 0, 0);
 	peer_proven(&peer, 1000);
 	assert_false(peer_counter_fresh(&peer, 999));
 	assert_true(peer_counter_fresh(&peer, 1000));
@@ -155,7 +155,7 @@ TEST(test_its_own_word)
 {
 	struct peer peer = {0};
 
-	peer_believe(&peer, 1, 100, 1000);
+	peer_accept(&peer, 1, 100, 1000);
 	peer_proven(&peer, 1);
 	peer_spoke(&peer, 100, 7, 1000);
 	peer_note_received(&peer, 120, 1500);
@@ -174,7 +174,7 @@ TEST(test_how_far_it_can_be)
 {
 	struct peer peer = {0};
 
-	peer_believe(&peer, 1, UINT32_MAX - 1, 1000);
+	peer_accept(&peer, 1, UINT32_MAX - 1, 1000);
 	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* without information */
 	peer_proven(&peer, 1);
 	peer_spoke(&peer, UINT32_MAX, 0, 2000);
@@ -208,7 +208,7 @@ TEST(test_who_counts)
 		peer_confirmed(&peer, 1000);
 		assert_false(peer_expire(&peer, 1000, 100)); /* there is no peer */
 		peer = (struct peer){0};
-		peer_believe(&peer, 1, 0, rows[i].heard_ns);
+		peer_accept(&peer, 1, 0, rows[i].heard_ns);
 		assert_false(peer_expire(&peer, rows[i].heard_ns, 100)); /* not confirmed */
 		peer_confirmed(&peer, rows[i].confirmed_ns);
 		peer_confirmed(&peer, rows[i].confirmed_ns - 1); /* late */

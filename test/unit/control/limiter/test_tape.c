@@ -51,7 +51,7 @@ struct group {
 	uint64_t now, life, used;
 	unsigned busy; /* the limiter that has traffic */
 	bool plays;
-	uint64_t played, believed;
+	uint64_t played, accepted;
 	uint64_t slots[FLOW_SLOTS];
 	unsigned taped;
 	struct datagram tape[TAPE];
@@ -197,7 +197,7 @@ static void play_tape(struct group *g)
 			g->nodes[d.to].limiter, g->now, d.bytes, d.len);
 
 		g->played++;
-		g->believed += verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE;
+		g->accepted += verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE;
 	}
 }
 
@@ -286,7 +286,7 @@ TEST(test_previous_lives)
 		step_group_for(g, 3000 * MS);
 		g->busy = life % N;
 	}
-	assert_int_equal(g->believed, 0);
+	assert_int_equal(g->accepted, 0);
 	assert_true(g->played > 1000 * LIVES);
 }
 

@@ -282,7 +282,7 @@ TEST(test_edge_of_a_jump)
 
 	for (unsigned i = 0; i < COUNT(steps); i++)
 		for (int sign = -1; sign <= 1; sign += 2) {
-			int64_t most = (int64_t)(steps[i] / 1000000 * TSC_BELIEVED_PPM) + 50200;
+			int64_t most = (int64_t)(steps[i] / 1000000 * TSC_ACCEPTED_PPM) + 50200;
 			struct tsc_clock clock;
 
 			if (sign < 0 && steps[i] < 1000000)
@@ -301,7 +301,7 @@ TEST(test_edge_of_a_jump)
 /* A rate is measured after 150 ms, then after three times as long, and accepted if it is close. */
 TEST(test_edge_of_a_rate)
 {
-	const int64_t near = EVEN / 1000000 * TSC_BELIEVED_PPM;
+	const int64_t near = EVEN / 1000000 * TSC_ACCEPTED_PPM;
 
 	for (int sign = -1; sign <= 1; sign += 2) {
 		struct tsc_clock clock;
@@ -367,7 +367,7 @@ TEST(test_jump_after_another)
 /* If two seconds do not agree, the second one is compared with a third. */
 TEST(test_remeasures_until_they_agree)
 {
-	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_BELIEVED_PPM;
+	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_ACCEPTED_PPM;
 	struct tsc_clock clock;
 
 	begin_even(&clock);
