@@ -46,6 +46,7 @@ FIELD = {
     "judges": "policers", "judged": "decided", "rehearse": "dry_run", "rehearsed": "dry_run_result",
     "beside": "next_to, or the thing itself", "anew": "again, restart", "former": "previous",
     "believe": "accept", "believed": "accepted", "believes": "accepts",
+    "brain": "limiter, limiter_task",
 }
 
 
@@ -111,7 +112,7 @@ def check_c(name, text):
                 yield number, f"{call}(): use {BANNED[call]}"
     for number, line in enumerate(text.split("\n"), 1):
         if name.startswith(PURE) and IMPURE.match(line):
-            yield number, "the brain is pure"
+            yield number, "lib/control is pure"
         if line == "{":
             start = number
         elif line == "}" and start is not None:

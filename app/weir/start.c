@@ -19,7 +19,7 @@
 
 #include "base/layer2.h"
 #include "base/time.h"
-#include "brain.h"
+#include "limiter_task.h"
 #include "classify/classify.h"
 #include "config/buffers.h"
 #include "packet/tunnel.h"
@@ -613,11 +613,11 @@ static const struct task tasks[] = {
 		.read = timed_read,
 		.next_ns = timed_next,
 		.run = timed_run},
-	{.name = "limiter", .next_ns = brain_next, .run = brain_run},
+	{.name = "limiter", .next_ns = limiter_task_next, .run = limiter_task_run},
 	{.name = "ledger", .fd = commit_fd, .next_ns = commit_next, .run = ledger_run},
 	{.name = "totals", .next_ns = credits_next, .run = credits_look},
 	{.name = "etcd", .fd = etcd_share_fd, .next_ns = etcd_share_next, .run = etcd_share_look},
-	{.name = "news", .tell = brain_publish},
+	{.name = "news", .tell = limiter_task_publish},
 	{.name = "placement", .next_ns = placings_next, .run = placement_run},
 	{.name = "links", .fd = links_fd, .next_ns = links_next, .run = links_run},
 	{.name = "offloads",
@@ -677,7 +677,7 @@ static const struct module {
 	{"delays", delays_start, delays_stop, NULL, true},
 	{"group", group_start, group_stop, group_settle, false},
 	{"ledger", commit_start, commit_stop, commit_settle, false},
-	{"limiter", brain_start, brain_stop, NULL, false},
+	{"limiter", limiter_task_start, limiter_task_stop, NULL, false},
 	{"timed", timed_start, timed_stop, NULL, false},
 	{"gossip", gossip_start, gossip_stop, NULL, false},
 	{"etcd", etcd_share_start, etcd_share_stop, etcd_settle, false},

@@ -282,7 +282,7 @@ static bool compare_traces(const struct record *record)
 	bool same = strcmp(was, is) == 0;
 
 	if (!same) {
-		fprintf(stderr, "%s: the brain does something else than it did\n", record->name);
+		fprintf(stderr, "%s: the limiter does something else than it did\n", record->name);
 		say_difference(was, is);
 		fprintf(stderr,
 			"if that is meant, write it again: meson compile -C BUILD test_traces && "

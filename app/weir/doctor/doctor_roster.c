@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "brain.h"
+#include "limiter_task.h"
 #include "checks.h"
 #include "ledger_store.h"
 
@@ -66,7 +66,7 @@ static int try_copy(const struct config *config, const char *copy)
 	if (to >= 0)
 		close(to);
 	if (ret == 0 && ledger_store_open(copy, false, &opened) == 0) {
-		ret = brain_try(config, &opened);
+		ret = limiter_task_try(config, &opened);
 		ledger_store_close(&opened);
 	}
 	return ret;

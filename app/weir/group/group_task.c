@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 #include "base/time.h"
-#include "brain.h"
+#include "limiter_task.h"
 #include "change/replace.h"
 #include "event.h"
 #include "gossip/keyring.h"
@@ -375,7 +375,7 @@ static int exchange_roster(struct instance *inst, struct group_task *group)
 		set_part(inst, true, inst->joining);
 		return 0;
 	}
-	ret = brain_regroup(inst, group->live, next, &group->keyring);
+	ret = limiter_task_regroup(inst, group->live, next, &group->keyring);
 	if (ret)
 		return ret;
 	log_members(next, group->live);

@@ -71,7 +71,7 @@ void commit_begun(struct instance *inst, int outcome);
  */
 int commit_inherit(struct instance *inst, struct ledger_store *opened);
 
-/* Does so without an event, for brain_try(). */
+/* Does so without an event, for limiter_task_try(). */
 int commit_make(struct instance *inst, struct ledger_store *opened);
 
 /* Returns a descriptor that becomes readable when commit_advance() has work, or -1. */

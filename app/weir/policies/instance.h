@@ -28,7 +28,7 @@
 #include "stuck.h"
 #include "worker_data.h"
 
-struct brain;
+struct limiter_task;
 struct delays;
 struct tap_session;
 struct explainer;
@@ -111,7 +111,7 @@ struct instance {
 	struct busy_threads *busy;
 	struct loss_watch *losses;
 	struct queue_watch queues;
-	struct brain *brain;
+	struct limiter_task *limiter_task;
 	struct keyring *keyring; /* for gossip; the limiter borrows it; NULL: plain gossip */
 	struct limiter *limiter;
 	struct engine engine; /* drives the workers by the limiter's decisions */

@@ -19,7 +19,7 @@
 /* NTP slews a clock by at most 500 ppm, and any two quartzes differ by less. */
 #define TSC_ACCEPTED_PPM 500
 
-/* Returns CLOCK_BOOTTIME in ns, which counts while the machine sleeps: the time of the brain. */
+/* Returns CLOCK_BOOTTIME in ns, which counts while the machine sleeps: the time of lib/control. */
 uint64_t control_now(void);
 
 /* Both clocks at one moment, accurate to within_ns. */

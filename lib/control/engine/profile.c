@@ -47,7 +47,7 @@ static_assert(
 static uint64_t burst_floor(const struct policy *policy)
 {
 	static const uint64_t floors[] = {
-		[COUNT_BYTES] = 0, /* the brain has a floor of its own */
+		[COUNT_BYTES] = 0, /* lib/control has a floor of its own */
 		[COUNT_PACKETS] = POLICE_LEAST_PACKETS,
 		[COUNT_FLOWS] = 1,
 	};

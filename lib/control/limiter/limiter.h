@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter's brain: measurements and datagrams in, local limits and datagrams out. A pure state
+ * One limiter: measurements and datagrams in, local limits and datagrams out. A pure state
  * machine without a clock, socket, thread or packet: the same calls give the same answers. The
  * appliance drives it from the control thread, a simulator from virtual time. One thread.
  */
@@ -64,8 +64,8 @@ struct limiter_policy {
 	bool undated; /* the present period is unknown yet */
 	bool drawn;
 	/*
-	 * Settings that the brain does not use, and all limiters must share: hashes, of the kind of
-	 * units of the limit, and of the length of a period.
+	 * Settings that lib/control does not use, and all limiters must share: hashes, of the kind
+	 * of units of the limit, and of the length of a period.
 	 */
 	uint32_t counts, accounting;
 	uint64_t period_length;

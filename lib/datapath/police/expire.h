@@ -32,8 +32,8 @@ bool police_end_limit(struct policy_state *state, struct shaper *shaper, bool sh
 	uint8_t ending, uint64_t from);
 
 /*
- * The smallest burst that limits flows and does not stop them, as in the brain: a soft limit leaves
- * no less of a burst. A hard limit leaves the unreserved share.
+ * The smallest burst that limits flows and does not stop them, as in lib/control: a soft limit
+ * leaves no less of a burst. A hard limit leaves the unreserved share.
  */
 #define POLICE_LEAST_BYTES   UINT64_C(9084)
 #define POLICE_LEAST_PACKETS UINT64_C(6)

@@ -102,7 +102,7 @@ static json_t *type_of(const struct key *key)
 	return key->form != NULL ? json_pack("{s:s}", "type", key->form) : NULL;
 }
 
-/* Adds the names of allocators and indicators, which the brain defines. */
+/* Adds the names of allocators and indicators, which lib/control defines. */
 static void add_names(json_t *row, const struct key *key)
 {
 	if (key->form != NULL && strcmp(key->form, "allocator") == 0)

@@ -159,7 +159,7 @@ TEST(test_second_bucket)
 	}
 }
 
-/* The counted unit and the unit of time in the brain's policy. */
+/* The counted unit and the unit of time in the limiter's policy. */
 TEST(test_units)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
@@ -221,29 +221,29 @@ TEST(test_out_of_range)
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 1000), -ERANGE);
 }
 
-/* The guarantee in the brain's policy. */
+/* The guarantee in the limiter's policy. */
 TEST(test_guarantees)
 {
 	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), hard, soft;
-	struct limiter_policy brain;
+	struct limiter_policy limiter;
 
 	soft = hard = quota;
 	soft.allocator = allocator_find("fps");
 	soft.meter = METER_TOKEN_BUCKET;
-	brain = limit_profile_policy(&soft, 86400);
-	assert_int_equal(brain.guarantee, LIMITER_SOFT);
-	assert_int_equal(brain.period, 0);
-	assert_int_equal(brain.id, policy_key(&soft).id);
+	limiter = limit_profile_policy(&soft, 86400);
+	assert_int_equal(limiter.guarantee, LIMITER_SOFT);
+	assert_int_equal(limiter.period, 0);
+	assert_int_equal(limiter.id, policy_key(&soft).id);
 
 	hard = soft;
 	hard.allocator = allocator_find("gdrl");
 	hard.guarantee = GUARANTEE_HARD;
 	hard.indicator = gdrl_indicator_find("loss");
 	hard.eta = 0.25;
-	brain = limit_profile_policy(&hard, 86400);
-	assert_int_equal(brain.guarantee, LIMITER_HARD);
-	assert_ptr_equal(brain.indicator, hard.indicator);
-	assert_true(brain.eta == 0.25);
+	limiter = limit_profile_policy(&hard, 86400);
+	assert_int_equal(limiter.guarantee, LIMITER_HARD);
+	assert_ptr_equal(limiter.indicator, hard.indicator);
+	assert_true(limiter.eta == 0.25);
 
 	quota.allocator = allocator_find("quota");
 	quota.total = 5000;
@@ -251,15 +251,15 @@ TEST(test_guarantees)
 	quota.drawn = true;
 	quota.period = PERIOD_FIXED;
 	quota.period_ns = UINT64_C(86400000000000);
-	brain = limit_profile_policy(&quota, 86399);
-	assert_int_equal(brain.guarantee, LIMITER_SOFT);
-	assert_int_equal(brain.period, 1);
+	limiter = limit_profile_policy(&quota, 86399);
+	assert_int_equal(limiter.guarantee, LIMITER_SOFT);
+	assert_int_equal(limiter.period, 1);
 	assert_int_equal(limit_profile_policy(&quota, 86400).period, 2);
-	assert_int_equal(brain.total, 5000);
-	assert_int_equal(brain.chunk, 64);
-	assert_true(brain.drawn);
-	assert_int_equal(brain.id, policy_key(&quota).id);
-	assert_int_not_equal(brain.id, limit_profile_policy(&soft, 0).id);
+	assert_int_equal(limiter.total, 5000);
+	assert_int_equal(limiter.chunk, 64);
+	assert_true(limiter.drawn);
+	assert_int_equal(limiter.id, policy_key(&quota).id);
+	assert_int_not_equal(limiter.id, limit_profile_policy(&soft, 0).id);
 }
 
 /* Parts of hard limits add up, however small they are; all are token buckets. */
@@ -286,7 +286,8 @@ TEST(test_burst_floor)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 
-	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0); /* the brain's default */
+	assert_int_equal(
+		limit_profile_policy(&policy, 0).burst_floor, 0); /* the limiter's default */
 	policy.count = COUNT_PACKETS;
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
 	policy.count = COUNT_FLOWS;

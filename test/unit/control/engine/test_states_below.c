@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Levels that do not limit their total rate, and packets that wait below others, on a worker whose
- * states the engine owns; and the brain's policies for them.
+ * states the engine owns; and the limiter's policies for them.
  */
 #include "check.h"
 #include "scope.h"
@@ -95,7 +95,7 @@ TEST(test_who_has_parts)
 	assert_false(policy_is_published(policies, PAGE));
 }
 
-TEST(test_what_the_brain_is_told)
+TEST(test_policies_of_the_limiter)
 {
 	static const struct {
 		bool child, own, waits;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The draws from etcd: their size, their time, and the effect of each answer. The clock, the brain,
- * the store and etcd are simulated here instead of being linked.
+ * The draws from etcd: their size, their time, and the effect of each answer. The clock, the
+ * limiter, the store and etcd are simulated here instead of being linked.
  */
 #include "check.h"
 
@@ -833,7 +833,7 @@ TEST(test_not_asked)
 	}
 }
 
-/* Units that the brain rejects are reported, and requested again. */
+/* Units that the limiter rejects are reported, and requested again. */
 TEST(test_not_taken)
 {
 	begin_share(1);

@@ -16,7 +16,7 @@
 
 #include "base/expiry.h"
 #include "base/time.h"
-#include "brain.h"
+#include "limiter_task.h"
 #include "bypasses.h"
 #include "config/load.h"
 #include "event.h"
@@ -593,7 +593,7 @@ static bool speaks(struct instance *inst)
 {
 	plane.membership.span = UINT64_MAX;
 	for (unsigned i = 0; i < 50; i++, usleep(10000))
-		assert_false(brain_run(inst, UINT64_MAX));
+		assert_false(limiter_task_run(inst, UINT64_MAX));
 	return plane.membership.span != UINT64_MAX;
 }
 
@@ -1089,7 +1089,7 @@ TEST_WITH(test_clock, forget_before, NULL)
 		told = plane.told_time;
 		inst.clock.last.ns += (uint64_t)rows[i].ns;
 		inst.clock.last.tsc += (uint64_t)rows[i].ticks;
-		assert_false(brain_run(&inst, UINT64_MAX));
+		assert_false(limiter_task_run(&inst, UINT64_MAX));
 		assert_int_equal(plane.told_time, told + 1);
 		assert_int_equal(plane.allowed_when_told, ahead);
 		assert_int_equal(plane.when_told.burst == 0,

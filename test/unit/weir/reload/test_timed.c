@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/time.h"
-#include "brain.h"
+#include "limiter_task.h"
 #include "clock.h"
 #include "event.h"
 #include "policy/zone.h"
@@ -311,7 +311,7 @@ static void await_time(struct timed_world *t)
 
 	for (unsigned i = 0; limiter_wall_s(inst->limiter, control_now()) == TIME_UNKNOWN; i++) {
 		assert_true(i < PATIENCE_MS / 10);
-		brain_run(inst, control_now());
+		limiter_task_run(inst, control_now());
 		wall_look(inst);
 		nanosleep(&moment, NULL);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "brain.h"
+#include "limiter_task.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@
 /* Time that a worker has to take limits before more are sent. */
 #define REST_NS MS_NS
 
-struct brain {
+struct limiter_task {
 	struct roster *roster;    /* the group's limiters; the limiter borrows it */
 	bool *alive;              /* n_roster: as last logged */
 	uint64_t peers_seen;      /* gossip_changes() at that time */
@@ -57,26 +57,26 @@ struct brain {
  */
 #define LINE_RATE_MOST 125e9
 
-static void brain_free(struct instance *inst)
+static void limiter_task_free(struct instance *inst)
 {
-	struct brain *brain = inst->brain;
+	struct limiter_task *limiter_task = inst->limiter_task;
 
-	if (!brain)
+	if (!limiter_task)
 		return;
 	keyring_destroy(inst->keyring);
 	inst->keyring = NULL;
-	roster_destroy(brain->roster);
-	free(brain->alive);
-	free(brain->differs);
-	free(brain);
-	inst->brain = NULL;
+	roster_destroy(limiter_task->roster);
+	free(limiter_task->alive);
+	free(limiter_task->differs);
+	free(limiter_task);
+	inst->limiter_task = NULL;
 }
 
-void brain_stop(struct instance *inst)
+void limiter_task_stop(struct instance *inst)
 {
 	commit_last(inst);
 	limiter_destroy(inst->limiter);
-	brain_free(inst);
+	limiter_task_free(inst);
 }
 
 static int limiter_build(struct instance *inst, const struct limiter_policy *policies)
@@ -88,7 +88,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	const struct config *config = inst->config;
 	const struct gossip_config *gossip = &config->gossip;
 	struct limiter_params params = {
-		.gossip = {.roster = inst->brain->roster,
+		.gossip = {.roster = inst->limiter_task->roster,
 			.self = gossip->self,
 			.keyring = inst->keyring,
 			.random_bits = randombytes_random,
@@ -114,27 +114,29 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	return limiter_create(&params, control_now(), &inst->limiter);
 }
 
-static int brain_alloc(struct instance *inst)
+static int limiter_task_alloc(struct instance *inst)
 {
-	inst->brain = calloc(1, sizeof(*inst->brain));
-	if (!inst->brain)
+	inst->limiter_task = calloc(1, sizeof(*inst->limiter_task));
+	if (!inst->limiter_task)
 		return -ENOMEM;
 	inst->hears_since_ns = control_now();
 	inst->differs_alarm_ns = inst->config->gossip.differs_alarm_ns;
-	inst->brain->alive = calloc(inst->config->gossip.n_roster, sizeof(*inst->brain->alive));
-	inst->brain->differs = calloc(inst->config->gossip.n_roster, sizeof(*inst->brain->differs));
-	return inst->brain->alive && inst->brain->differs ? 0 : -ENOMEM;
+	inst->limiter_task->alive = calloc(
+		inst->config->gossip.n_roster, sizeof(*inst->limiter_task->alive));
+	inst->limiter_task->differs = calloc(
+		inst->config->gossip.n_roster, sizeof(*inst->limiter_task->differs));
+	return inst->limiter_task->alive && inst->limiter_task->differs ? 0 : -ENOMEM;
 }
 
-int brain_start(struct instance *inst)
+int limiter_task_start(struct instance *inst)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
 		inst->policies, inst->n_policies, inst->config->gossip.loans, TIME_UNKNOWN);
 	const struct complaint_sink to = complaint_sink_of(stderr);
-	int ret = policies ? brain_alloc(inst) : -ENOMEM;
+	int ret = policies ? limiter_task_alloc(inst) : -ENOMEM;
 
 	if (ret == 0)
-		ret = group_keys_roster(&inst->config->gossip, &inst->brain->roster);
+		ret = group_keys_roster(&inst->config->gossip, &inst->limiter_task->roster);
 	if (ret == 0)
 		ret = group_keys_load(&inst->config->gossip, geteuid(), &to, &inst->keyring);
 	if (ret == 0) {
@@ -144,12 +146,12 @@ int brain_start(struct instance *inst)
 			limiter_leave(inst->limiter, true);
 	}
 	if (ret)
-		brain_free(inst);
+		limiter_task_free(inst);
 	free(policies);
 	return ret;
 }
 
-int brain_try(const struct config *config, struct ledger_store *opened)
+int limiter_task_try(const struct config *config, struct ledger_store *opened)
 {
 	struct instance *inst = calloc(1, sizeof(*inst));
 	struct limiter_policy *policies = engine_limiter_policies(
@@ -161,17 +163,17 @@ int brain_try(const struct config *config, struct ledger_store *opened)
 		inst->policies = config->policies;
 		inst->n_policies = config->n_policies;
 		inst->engine.n_workers = config->n_workers;
-		ret = brain_alloc(inst);
+		ret = limiter_task_alloc(inst);
 	}
 	if (ret == 0)
-		ret = group_keys_roster(&config->gossip, &inst->brain->roster);
+		ret = group_keys_roster(&config->gossip, &inst->limiter_task->roster);
 	if (ret == 0)
 		ret = commit_make(inst, opened);
 	if (ret == 0)
 		ret = limiter_build(inst, policies);
 	if (inst) {
 		limiter_destroy(inst->limiter);
-		brain_free(inst);
+		limiter_task_free(inst);
 		commit_stop(inst);
 	}
 	free(inst);
@@ -215,28 +217,28 @@ static int make_by_limiter(const struct gossip_config *config, struct by_limiter
 /* Takes them over, with what was logged of each limiter. */
 static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
 {
-	struct brain *brain = inst->brain;
+	struct limiter_task *limiter_task = inst->limiter_task;
 
 	for (unsigned i = 0; i < by->roster->n; i++) {
-		unsigned was = roster_find(brain->roster, by->roster->ids[i]);
+		unsigned was = roster_find(limiter_task->roster, by->roster->ids[i]);
 
-		if (was == brain->roster->n)
+		if (was == limiter_task->roster->n)
 			continue;
-		by->alive[i] = brain->alive[was];
-		by->differs[i] = brain->differs[was];
+		by->alive[i] = limiter_task->alive[was];
+		by->differs[i] = limiter_task->differs[was];
 	}
 	gossip_socket_regroup(inst->gossip, by->of_socket, by->refusals);
 	senders_destroy(inst->senders);
 	inst->senders = by->senders;
-	roster_destroy(brain->roster);
-	free(brain->alive);
-	free(brain->differs);
-	brain->roster = by->roster;
-	brain->alive = by->alive;
-	brain->differs = by->differs;
+	roster_destroy(limiter_task->roster);
+	free(limiter_task->alive);
+	free(limiter_task->differs);
+	limiter_task->roster = by->roster;
+	limiter_task->alive = by->alive;
+	limiter_task->differs = by->differs;
 	/* A limiter that is new here has not been silent since the start. */
 	inst->hears_since_ns = control_now();
-	brain->peers_seen = 0;
+	limiter_task->peers_seen = 0;
 }
 
 static void swap_rosters(struct gossip_config *a, struct gossip_config *b)
@@ -252,8 +254,8 @@ static void swap_rosters(struct gossip_config *a, struct gossip_config *b)
 	b->self = self;
 }
 
-int brain_regroup(struct instance *inst, struct gossip_config *live, struct gossip_config *next,
-	struct keyring **keyring)
+int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
+	struct gossip_config *next, struct keyring **keyring)
 {
 	struct keyring *keys = *keyring;
 	struct by_limiter by = {0};
@@ -278,18 +280,18 @@ static void log_peers(struct instance *inst)
 {
 	const struct gossip *gossip = limiter_gossip(inst->limiter);
 	const struct gossip_config *config = &inst->config->gossip;
-	struct brain *brain = inst->brain;
+	struct limiter_task *limiter_task = inst->limiter_task;
 
-	if (brain->peers_seen == gossip_changes(gossip))
+	if (limiter_task->peers_seen == gossip_changes(gossip))
 		return;
-	brain->peers_seen = gossip_changes(gossip);
+	limiter_task->peers_seen = gossip_changes(gossip);
 	for (unsigned i = 0; i < config->n_roster; i++) {
 		const struct peer *peer = gossip_peer(gossip, i);
 		bool alive = peer && peer->alive;
 
-		if (i == config->self || alive == brain->alive[i])
+		if (i == config->self || alive == limiter_task->alive[i])
 			continue;
-		brain->alive[i] = alive;
+		limiter_task->alive[i] = alive;
 		if (!peer) /* the peer has another neighbour now, not this limiter */
 			continue;
 		if (alive)
@@ -315,7 +317,7 @@ static void log_differing_peer(struct instance *inst, unsigned i, uint64_t now_n
 {
 	const char *name = inst->config->gossip.roster[i].name;
 	struct differs differs = differs_of(inst, i, now_ns);
-	bool *logged = &inst->brain->differs[i];
+	bool *logged = &inst->limiter_task->differs[i];
 
 	if ((differs.since_ns != 0) == *logged)
 		return;
@@ -334,14 +336,14 @@ static void log_differing_peers(struct instance *inst)
 {
 	uint64_t now = control_now();
 
-	if (now < inst->brain->differs_next_ns)
+	if (now < inst->limiter_task->differs_next_ns)
 		return;
-	inst->brain->differs_next_ns = now + DIFFERS_NS;
+	inst->limiter_task->differs_next_ns = now + DIFFERS_NS;
 	for (unsigned i = 0; i < inst->config->gossip.n_roster; i++)
 		log_differing_peer(inst, i, now);
 }
 
-void brain_publish(struct instance *inst)
+void limiter_task_publish(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	uint64_t tick = tick_now();
@@ -395,12 +397,12 @@ static void control_tick(struct instance *inst)
 	if (measures)
 		engine_share_samples(&inst->engine, control_now());
 	delays_look(inst, control_now());
-	brain_publish(inst);
+	limiter_task_publish(inst);
 	log_peers(inst);
 	log_differing_peers(inst);
 }
 
-uint64_t brain_next(const struct instance *inst)
+uint64_t limiter_task_next(const struct instance *inst)
 {
 	uint64_t next = RTE_MIN(limiter_next(inst->limiter), limiter_next_look(inst->limiter));
 
@@ -409,7 +411,7 @@ uint64_t brain_next(const struct instance *inst)
 	return RTE_MIN(next, control_now() + REST_NS);
 }
 
-bool brain_run(struct instance *inst, uint64_t now_ns)
+bool limiter_task_run(struct instance *inst, uint64_t now_ns)
 {
 	if (now_ns >= limiter_next(inst->limiter))
 		control_tick(inst);
@@ -417,7 +419,7 @@ bool brain_run(struct instance *inst, uint64_t now_ns)
 		publish_rest(inst);
 	if (now_ns >= limiter_next_look(inst->limiter)) {
 		limiter_look(inst->limiter, control_now());
-		brain_publish(inst);
+		limiter_task_publish(inst);
 	}
 	renewal_run(inst);
 	return false;
@@ -509,5 +511,5 @@ void gossip_take(struct instance *inst)
 			note_refusal(inst, i, verdict, now);
 	}
 	if (messages)
-		brain_publish(inst);
+		limiter_task_publish(inst);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The brain (limiter/limiter.h) of the appliance: its construction, its ticks, and the datagrams
- * that it receives and sends. Control.
+ * The task of the limiter (limiter/limiter.h) in the appliance: its construction, its ticks, and
+ * the datagrams that it receives and sends. Control.
  */
-#ifndef WEIR_APP_BRAIN_H
-#define WEIR_APP_BRAIN_H
+#ifndef WEIR_APP_LIMITER_TASK_H
+#define WEIR_APP_LIMITER_TASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,14 +17,14 @@ struct keyring;
 struct ledger_store;
 
 /* Start-up module, after the ledger's. Returns 0 or a negative errno, and then nothing is left. */
-int brain_start(struct instance *inst);
-void brain_stop(struct instance *inst);
+int limiter_task_start(struct instance *inst);
+void limiter_task_stop(struct instance *inst);
 
 /*
- * Returns the result of brain_start() with this configuration and these records, and changes
+ * Returns the result of limiter_task_start() with this configuration and these records, and changes
  * nothing: -EINVAL if the records are not of its roster. Takes the store. Main thread.
  */
-int brain_try(const struct config *config, struct ledger_store *opened);
+int limiter_task_try(const struct config *config, struct ledger_store *opened);
 
 /*
  * Continues with another roster and the keys that were made for it (NULL: plain gossip). Limits,
@@ -33,20 +33,23 @@ int brain_try(const struct config *config, struct ledger_store *opened);
  * Returns 0; or -ENOTSUP (with a ledger) or -ENOMEM, and nothing has changed. Not between two
  * datagrams of one tick.
  */
-int brain_regroup(struct instance *inst, struct gossip_config *live, struct gossip_config *next,
-	struct keyring **keyring);
+int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
+	struct gossip_config *next, struct keyring **keyring);
 
-/* Returns when brain_run() is due: at a tick, or while limits wait for room in a worker's ring. */
-uint64_t brain_next(const struct instance *inst);
+/*
+ * Returns when limiter_task_run() is due: at a tick, or while limits wait for room in a worker's
+ * ring.
+ */
+uint64_t limiter_task_next(const struct instance *inst);
 
 /*
  * Runs a tick that is due; otherwise sends more of the limits that wait. Returns false: see
  * control.h.
  */
-bool brain_run(struct instance *inst, uint64_t now_ns);
+bool limiter_task_run(struct instance *inst, uint64_t now_ns);
 
 /* Sends changed limits to the workers, and messages to the peers. */
-void brain_publish(struct instance *inst);
+void limiter_task_publish(struct instance *inst);
 
 /* Opens and closes the group's socket. Start returns 0 or a negative errno, logged. */
 int gossip_start(struct instance *inst);

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/time.h"
 #include "base/wire.h"
-#include "brain.h"
+#include "limiter_task.h"
 #include "config/load.h"
 #include "delays.h"
 #include "differs.h"
@@ -119,7 +119,7 @@ static void close_pair(struct pair *pair)
 static void step_box(struct instance *inst)
 {
 	gossip_take(inst);
-	assert_false(brain_run(inst, now_ns));
+	assert_false(limiter_task_run(inst, now_ns));
 }
 
 /* Both limiters run for this time, or only the first one. */
@@ -247,7 +247,7 @@ TEST(test_not_started)
 	strcpy(pair.config->gossip.key_files[0], "/none/of/them");
 	assert_int_equal(
 		instance_prepare(&pair.other, pair.config, instance_world_ports()), -ENOENT);
-	assert_null(pair.other.brain);
+	assert_null(pair.other.limiter_task);
 	config_free(pair.config);
 }
 
@@ -503,19 +503,19 @@ TEST(test_rest)
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
-	now_ns = brain_next(inst);
+	now_ns = limiter_task_next(inst);
 	assert_int_equal(now_ns, next_work(inst));
-	assert_false(brain_run(inst, now_ns));
+	assert_false(limiter_task_run(inst, now_ns));
 	assert_true(next_work(inst) > now_ns + MS_NS);
-	assert_int_equal(brain_next(inst), next_work(inst));
+	assert_int_equal(limiter_task_next(inst), next_work(inst));
 	publish_all_later(inst);
-	assert_int_equal(brain_next(inst), now_ns + MS_NS);
-	assert_false(brain_run(inst, now_ns));
+	assert_int_equal(limiter_task_next(inst), now_ns + MS_NS);
+	assert_false(limiter_task_run(inst, now_ns));
 	assert_true(publish_is_done(inst));
-	assert_int_equal(brain_next(inst), next_work(inst));
+	assert_int_equal(limiter_task_next(inst), next_work(inst));
 	now_ns = next_work(inst) - 1;
 	publish_all_later(inst);
-	assert_int_equal(brain_next(inst), now_ns + 1);
+	assert_int_equal(limiter_task_next(inst), now_ns + 1);
 }
 
 /* Control looks at buckets while there is traffic, if any policy lends tokens. */
@@ -622,7 +622,7 @@ TEST(test_messages)
 		gossip_take(inst);
 		assert_int_equal(publish_is_done(inst), count_messages(inst) > messages);
 		told |= publish_is_done(inst);
-		assert_false(brain_run(inst, now_ns));
+		assert_false(limiter_task_run(inst, now_ns));
 	}
 	assert_true(told);
 }
