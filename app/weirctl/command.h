@@ -61,7 +61,7 @@ struct request {
 	bool unmatched, unparsed; /* only these packets */
 	bool all_unused;
 	bool dead; /* the limiter to remove has ended */
-	bool yes;  /* does not ask the operator */
+	bool yes;  /* without confirmation */
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
 	unsigned n_thresholds;

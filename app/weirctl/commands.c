@@ -67,8 +67,8 @@ const struct command commands[] = {
 		.takes = true, .names = NAMES_PEERS, .gather = peers_gather, .print = peers_print},
 	{"group", "[add NAME ADDRESS [PUBLIC-KEY]|remove NAME [--dead]|move NAME ADDRESS] [--yes]",
 		"members of the group, or a change of them",
-		.more = "A change at one limiter reaches all of them. On a terminal it first shows "
-			"its effects, and asks; --yes does not ask. plan before a change only "
+		.more = "A change at one limiter reaches all of them. On a terminal it shows its effects. "
+			"Then you confirm it; --yes is the confirmation. plan before a change only "
 			"shows its effects. remove: the limits of NAME become 0. --dead: it has "
 			"ended, and does not return.",
 		.example = "group plan remove edge-3", .many = true, .verb_changes = true,

@@ -166,7 +166,7 @@ static const struct option_row rows[] = {
 		.of = OPTION_FORGET),
 	FLAG("dead", request.dead, .help = "the limiter has ended, and is not alive",
 		.of = OPTION_GROUP),
-	FLAG("yes", request.yes, .help = "do not ask", .of = OPTION_GROUP),
+	FLAG("yes", request.yes, .help = "without confirmation", .of = OPTION_GROUP),
 };
 
 const struct option_set option_rows = {

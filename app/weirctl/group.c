@@ -59,7 +59,7 @@ bool group_words_check(const struct request *request)
 	return false;
 }
 
-/* Sends the change, or asks for its effects. */
+/* Sends the change, or requests its effects. */
 static int send_change(struct source *source, const struct request *request,
 	const struct group_words *words, bool plan, json_t **answer)
 {
@@ -74,7 +74,7 @@ static int send_change(struct source *source, const struct request *request,
 	return ret;
 }
 
-/* Shows the effects, and asks the operator. Without a terminal the answer is yes. */
+/* Shows the effects. Returns true if the operator confirms them, or without a terminal. */
 static bool operator_agrees(const json_t *answer)
 {
 	const json_t *line;

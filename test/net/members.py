@@ -74,7 +74,7 @@ class Members(Testbed):
         return next(peer["address"] for peer in peers if peer["name"] == f"l{i}")
 
     def members(self, i):
-        """Returns the names of the members, as a limiter knows them."""
+        """Returns the members of a limiter's set, by name."""
         return {member["name"]: member for member in
                 self.telemetry(i).get("/weir/group")["members"]}
 
@@ -223,7 +223,7 @@ def files_and_restarts(_):
         for i in staying:
             bed.restart_limiter(i)
         bed.all_count(staying)
-        bed.restart_limiter(LAST)  # it still knows that it was removed, and has no limit
+        bed.restart_limiter(LAST)  # without a limit: its state has the removal
         expect(bed.policy(LAST)["local_limit_bps"] == 0, "a limit of a removed limiter")
         bed.group(2, "add", f"l{LAST}", bed.address(LAST), "--yes")
         bed.all_count(every)  # without another restart

@@ -214,7 +214,7 @@ static int make_by_limiter(const struct gossip_config *config, struct by_limiter
 	return ret == 0 && !(by->alive && by->differs) ? -ENOMEM : ret;
 }
 
-/* Takes them over, with what was logged of each limiter. */
+/* Takes them over, with the logged state of each limiter. */
 static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
 {
 	struct limiter_task *limiter_task = inst->limiter_task;

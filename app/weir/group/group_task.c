@@ -38,10 +38,10 @@
 
 struct group_task {
 	struct members *set;
-	struct gossip_config *live; /* that of the instance, whose roster changes */
-	int directory;              /* of --state; -1: the set is not kept */
+	struct gossip_config *live; /* the instance's, whose roster changes */
+	int directory;              /* --state; -1: the set is not kept */
 	int event_fd;
-	uint64_t serial;          /* of the set that was prepared last */
+	uint64_t serial;          /* members_serial() of the set that was prepared last */
 	uint64_t again_ns;        /* the next try after a failure; 0: none */
 	char trouble[GROUP_TEXT]; /* "": none */
 
@@ -50,7 +50,7 @@ struct group_task {
 	pthread_t thread;
 	struct gossip_config next; /* keys in force, and the new roster, which is owned */
 	struct keyring *keyring;
-	void *content; /* of the file */
+	void *content; /* the bytes of the file */
 	size_t len;
 	int error, keep_error;
 	char *messages;
@@ -96,8 +96,8 @@ static int seed_members(struct members *set, const struct gossip_config *file)
 }
 
 /*
- * Makes the roster of the members: those of the present one in its order, then the others. This
- * limiter is in it even if it was removed, so that it can hear when it is added again. The caller
+ * Makes the roster of the members: first the limiters of the present one in its order. This limiter
+ * is in it even if it was removed, so that it learns when it is added again. The caller
  * frees it.
  */
 static int make_roster(const struct group_task *group, struct peer_config **out, unsigned *n)
@@ -365,13 +365,13 @@ static void log_members(const struct gossip_config *before, const struct gossip_
 	roster_destroy(was);
 }
 
-/* Exchanges the roster. The set stays kept and known even if that fails. */
+/* Exchanges the roster. The set stays, even if that fails. */
 static int exchange_roster(struct instance *inst, struct group_task *group)
 {
 	struct gossip_config *next = &group->next;
 	int ret;
 
-	if (!is_member(group)) { /* it has its roster until it ends, or is added again */
+	if (!is_member(group)) { /* its roster stays until it is added again */
 		set_part(inst, true, inst->joining);
 		return 0;
 	}

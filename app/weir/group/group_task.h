@@ -11,12 +11,12 @@
  *              thread, because both read or write files
  *     commit   exchanges the roster of limiter, socket and telemetry between two datagrams: control
  *
- * A limiter whose file has only some members (gossip.join) passes nothing until it knows all: a
+ * A limiter whose file has only some members (gossip.join) passes nothing until it has all: a
  * smaller roster would give it a larger part of each limit. One that was removed passes nothing,
  * either.
  *
  * With a hard limit or a quota the roster is that of the ledger, and cannot change: then an alarm
- * shows the difference. Control thread, unless a comment says otherwise.
+ * shows the difference. Control thread, where no comment allows others.
  */
 #ifndef WEIR_APP_GROUP_TASK_H
 #define WEIR_APP_GROUP_TASK_H
@@ -77,7 +77,7 @@ struct group_edit {
 
 #define GROUP_TEXT 512
 
-/* Returns true if the change is possible; otherwise writes why not, and what to do. */
+/* Returns true if the change is possible; otherwise writes the reason and the remedy. */
 bool group_may(const struct instance *inst, const struct group_edit *edit, char why[GROUP_TEXT]);
 
 /* Makes a change for which group_may() returned true. Returns 0 or -ENOMEM. */

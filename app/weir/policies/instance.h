@@ -71,11 +71,11 @@ struct instance {
 	const struct config *config; /* configuration of the start; its policies can be outdated: */
 	const struct policy *policies; /* policies in force */
 	unsigned n_policies;
-	struct gossip_config *live_gossip; /* that of `config`, whose roster changes; or NULL */
-	const char *state_directory;       /* of --state; NULL: nothing is kept there */
+	struct gossip_config *live_gossip; /* in `config`; its roster changes; or NULL */
+	const char *state_directory;       /* --state; NULL: nothing is kept there */
 	struct group_task *group;          /* NULL: the roster does not change */
-	struct members *members;           /* of the group; NULL without `group` */
-	bool removed, joining;             /* no part of the group: all limits are 0 */
+	struct members *members;           /* the set of `group`, or NULL */
+	bool removed, joining;             /* not in the group: all limits are 0 */
 	struct policy_names *names;        /* names of `policies` */
 	struct config *loaded;             /* owner of `policies` after a reload, or NULL */
 	struct slot_map slots;

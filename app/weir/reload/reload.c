@@ -316,7 +316,7 @@ static bool is_idle(const struct reload *reload)
 	return reload->phase == IDLE && !reload->policy_txn;
 }
 
-/* Not while the keys for another roster are made: there would be two exchanges of keys at once. */
+/* Not while the keys for another roster are made: then two changes would exchange the keys. */
 static bool can_begin(const struct reload *reload)
 {
 	return is_idle(reload) && !group_is_busy(reload->inst);

@@ -96,7 +96,7 @@ static const char *read_verb(const char *verb, struct group_edit *edit)
 	return NULL;
 }
 
-/* Reads a change. Returns NULL, or what is wrong. */
+/* Reads a change. Returns NULL, or the error. */
 static const char *read_edit(const json_t *object, struct group_edit *edit, int *plan)
 {
 	const char *verb = "", *name = "", *address = NULL, *key = NULL, *wrong;
@@ -179,8 +179,8 @@ static json_t *describe_effects(const struct instance *inst, const struct group_
 					name, n));
 		else
 			json_array_append_new(lines,
-				json_sprintf("all limits of %s become 0: it drops what it still "
-					     "gets",
+				json_sprintf("all limits of %s become 0: it drops all packets that "
+					     "it still gets",
 					name));
 		if (!edit->dead && part < 0)
 			json_array_append_new(

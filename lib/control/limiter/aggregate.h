@@ -101,7 +101,7 @@ struct limiter {
 	double overshoot_alarm;    /* see struct limiter_params */
 	bool left;                 /* see limiter_leave() */
 	struct exchange *exchange; /* NULL: no set of members */
-	uint64_t *member_epochs;   /* n: peers' when their sets were last asked for */
+	uint64_t *member_epochs;   /* n: peers' at the last requests for their sets */
 	uint64_t members_watched;  /* gossip_changes() of when peers were last looked at */
 	struct limiter_closure closure; /* limiter_closure() adds the rest */
 	uint64_t closures;              /* number of both books that it covers */
@@ -254,7 +254,7 @@ size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 /*
  * Members of the group (members.c), if params.members is set. limiter_members_send() writes a
  * message into buf and returns its length, or 0. limiter_members_regroup() is called before the
- * roster changes, see exchange_regroup(); with an exchange it takes over n epochs, all 0.
+ * roster changes; see exchange_regroup(). With an exchange it takes over n epochs, all 0.
  */
 int limiter_members_create(struct limiter *l, struct members *members);
 void limiter_members_destroy(struct limiter *l);

@@ -293,8 +293,9 @@ static bool sees_kind(const struct group *g, unsigned i, unsigned peer, const st
 	if (kind->policy < 0 ? difference.policy != AGREE_GROUP
 			     : difference.id != 1 + (uint32_t)kind->policy)
 		return false;
+	/* The members of a group change while it runs. */
 	return strcmp(name, kind->name) == 0 && difference.things == 0 &&
-	       fixed == (kind->policy < 0);
+	       fixed == (kind->policy < 0 && kind->usual != tell_roster);
 }
 
 static bool sees_no_difference(const struct group *g, unsigned i, unsigned peer)
