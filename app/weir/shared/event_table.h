@@ -167,7 +167,7 @@
 		"group: this limiter, {limiter}, takes part, with {limiters} limiters")            \
 	X(GROUP_TROUBLE, ERROR, 20, GROUP_TROUBLE, "group: {why}")                                 \
 	X(GROUP_WELL, INFO, 20, GROUP_TROUBLE, "group: its members are in force here and kept")    \
-	X(GROUP_NOT_READ, ERROR, 0, GROUP_NOT_READ,                                                \
+	X(GROUP_NOT_READ, ERROR, 20, GROUP_NOT_READ,                                               \
 		"group: {directory}/group: {why}: the roster of the file is used")                 \
 	X(GOSSIP_SEND_FAILED, WARNING, 20, GOSSIP_SEND_FAILED, "gossip to {peer}: {why}")          \
 	X(GOSSIP_SENDS, INFO, 20, GOSSIP_SEND_FAILED, "gossip: no send error for {quiet_s} s")     \

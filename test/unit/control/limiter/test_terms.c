@@ -295,7 +295,7 @@ static bool sees_kind(const struct group *g, unsigned i, unsigned peer, const st
 		return false;
 	/* The members of a group change while it runs. */
 	return strcmp(name, kind->name) == 0 && difference.things == 0 &&
-	       fixed == (kind->policy < 0 && kind->usual != tell_roster);
+	       fixed == (kind->policy < 0 && strcmp(name, "roster") != 0);
 }
 
 static bool sees_no_difference(const struct group *g, unsigned i, unsigned peer)
