@@ -553,7 +553,7 @@ def build_and_give(directory, crew, quick, wanted, result):
 # seconds.
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
-         "groups", "agreement", "offloads", "sites")
+         "groups", "members", "agreement", "offloads", "sites")
 IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "hard_limits",
               "copies", "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",

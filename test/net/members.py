@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import box  # noqa: E402
 from box import expect, wait_until  # noqa: E402
+from hard_limits import Group  # noqa: E402
 from testbed.bed import Testbed  # noqa: E402
 from testbed.telemetry import Client  # noqa: E402
 
@@ -259,5 +260,23 @@ def refusals(_):
     return "ok"
 
 
+def with_ledger(scene):
+    """With a hard limit the members cannot change, and nothing is wrong because of that."""
+    with Group(scene, 3, guarantee="hard") as group:
+        group.start()
+        bed = group.bed
+        wait_until(lambda: not any(bed.policy(i)["peers_lost"] for i in bed.boxes()), "all")
+        for words in (["add", "l9", "10.0.0.9:7946"], ["remove", "l2"]):
+            done = subprocess.run(
+                [bed.binary("app/weirctl/weirctl"), "-s", bed.socket(1), "group", *words, "--yes"],
+                capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            expect(done.returncode == 1 and "hard limit" in done.stderr, f"{words}: {done}")
+        for i in bed.boxes():
+            active = bed.telemetry(i).get("/weir/health")["active"]
+            expect(active["group"] == 0, f"limiter {i}: {active}")
+            expect(len(bed.telemetry(i).get("/weir/group")["members"]) == 3, f"limiter {i}")
+    return "ok"
+
+
 if __name__ == "__main__":
-    box.main([commands_state, commands_tree, files_and_restarts, refusals])
+    box.main([commands_state, commands_tree, files_and_restarts, refusals, with_ledger])

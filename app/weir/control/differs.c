@@ -46,7 +46,7 @@ static void name_difference(
 	int len = 0;
 
 	do {
-		const char *thing = limiter_thing(group, &difference.things, &fixed);
+		const char *thing = limiter_thing(inst->limiter, group, &difference.things, &fixed);
 
 		len += snprintf(
 			text + len, DIFFERS_THINGS - (size_t)len, "%s%s", len ? ", " : "", thing);

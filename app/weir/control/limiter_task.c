@@ -230,7 +230,8 @@ static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
 	gossip_socket_regroup(inst->gossip, by->of_socket, by->refusals);
 	senders_destroy(inst->senders);
 	inst->senders = by->senders;
-	roster_destroy(limiter_task->roster);
+	if (limiter_task->roster != by->roster)
+		roster_destroy(limiter_task->roster);
 	free(limiter_task->alive);
 	free(limiter_task->differs);
 	limiter_task->roster = by->roster;
@@ -254,6 +255,15 @@ static void swap_rosters(struct gossip_config *a, struct gossip_config *b)
 	b->self = self;
 }
 
+/* Only addresses or keys have changed: possible with a ledger, too. */
+static void keep_roster(struct instance *inst, struct by_limiter *by, struct keyring *keys)
+{
+	roster_destroy(by->roster);
+	by->roster = inst->limiter_task->roster;
+	if (keys)
+		limiter_rekey(inst->limiter, keys);
+}
+
 int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
 	struct gossip_config *next, struct keyring **keyring)
 {
@@ -263,7 +273,9 @@ int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
 
 	swap_rosters(live, next);
 	ret = make_by_limiter(live, &by);
-	if (ret == 0)
+	if (ret == 0 && roster_equal(inst->limiter_task->roster, by.roster))
+		keep_roster(inst, &by, keys);
+	else if (ret == 0)
 		ret = limiter_regroup(inst->limiter, by.roster, live->self, keys, control_now());
 	if (ret) {
 		swap_rosters(live, next);

@@ -167,6 +167,7 @@ static int begin_with_members(struct instance *inst, struct group_task *group, b
 	free(live->roster);
 	live->roster = roster;
 	live->n_roster = n;
+	group->serial = members_serial(group->set);
 	inst->removed = !is_member(group);
 	inst->joining = live->join && !kept;
 	if (inst->removed)

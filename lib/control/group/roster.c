@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int name_compare(const void *a, const void *b)
 {
@@ -84,6 +85,11 @@ void roster_destroy(struct roster *roster)
 	free(roster->sorted);
 	free(roster->slots);
 	free(roster);
+}
+
+bool roster_equal(const struct roster *a, const struct roster *b)
+{
+	return a->n == b->n && memcmp(a->ids, b->ids, a->n * sizeof(*a->ids)) == 0;
 }
 
 unsigned roster_position(const struct roster *roster, uint32_t id)

@@ -8,6 +8,7 @@
 #ifndef WEIR_GROUP_ROSTER_H
 #define WEIR_GROUP_ROSTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct roster_name {
@@ -32,6 +33,9 @@ static inline uint32_t roster_hash(uint32_t id)
 /* Copies n ids. Returns 0, -EINVAL if two are the same, or -ENOMEM. */
 int roster_create(const uint32_t *ids, unsigned n, struct roster **out);
 void roster_destroy(struct roster *roster);
+
+/* Returns true if both have the same ids in the same order. */
+bool roster_equal(const struct roster *a, const struct roster *b);
 
 /* Returns the position of an id, or n. */
 unsigned roster_position(const struct roster *roster, uint32_t id);

@@ -444,7 +444,7 @@ void limiter_set_overshoot_alarm(struct limiter *limiter, double part);
  * is not caused by a reload in progress.
  */
 const struct agree *limiter_agree(const struct limiter *limiter);
-const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
+const char *limiter_thing(const struct limiter *limiter, bool group, uint32_t *things, bool *fixed);
 
 /*
  * With `left` this limiter is no member of the group: all its limits are 0, because the others

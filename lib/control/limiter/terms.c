@@ -12,6 +12,7 @@
 enum {
 	FIXED = 1, /* cannot change while a limiter runs: a reload under way is no reason */
 	MOVES = 2, /* amounts of hard limits do not move to a limiter with another one */
+	BOUND = 4, /* FIXED with a ledger */
 };
 
 enum { CLOCK }; /* the group's thing that is not compared by its value */
@@ -144,7 +145,7 @@ static uint64_t value_clock(const struct limiter *l)
 
 static const struct group_thing group_things[] = {
 	[CLOCK] = {"clock", FIXED, value_clock},
-	{"roster", MOVES, value_roster},
+	{"roster", BOUND | MOVES, value_roster},
 	{"gossip timeout", FIXED, value_timeout},
 	{"estimator", FIXED, value_estimator},
 	{"branching", FIXED, value_branching},
@@ -402,17 +403,19 @@ const struct agree *limiter_agree(const struct limiter *l)
 	return l->agree;
 }
 
-static const char *lowest_group(uint32_t things, bool *fixed)
+static const char *lowest_group(const struct limiter *l, uint32_t things, bool *fixed)
 {
 	for (unsigned t = 0; t < GROUP_THINGS; t++)
 		if (things >> t & 1) {
-			*fixed = group_things[t].flags & FIXED;
+			bool bound = group_things[t].flags & BOUND && (l->conserve || l->budget);
+
+			*fixed = group_things[t].flags & FIXED || bound;
 			return group_things[t].name;
 		}
 	return "version";
 }
 
-const char *limiter_thing(bool group, uint32_t *things, bool *fixed)
+const char *limiter_thing(const struct limiter *l, bool group, uint32_t *things, bool *fixed)
 {
 	uint32_t lowest = *things & -*things;
 	const char *name = "presence";
@@ -420,7 +423,7 @@ const char *limiter_thing(bool group, uint32_t *things, bool *fixed)
 	*fixed = false;
 	*things &= *things - 1;
 	if (group)
-		return lowest_group(lowest, fixed);
+		return lowest_group(l, lowest, fixed);
 	for (unsigned t = 0; t < POLICY_THINGS; t++)
 		if (lowest >> t & 1)
 			name = policy_things[t].name;

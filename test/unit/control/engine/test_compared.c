@@ -126,7 +126,7 @@ static void check_key(const struct key *key)
 	assert_int_equal(values_of(cases[i].others, changed), n);
 	for (unsigned t = 0; t < n; t++) {
 		uint32_t things = UINT32_C(1) << t;
-		const char *name = limiter_thing(false, &things, &fixed);
+		const char *name = limiter_thing(NULL, false, &things, &fixed);
 
 		/* A policy with another period is another policy of the group. */
 		if (values[t] == changed[t] || strcmp(name, "name") == 0)

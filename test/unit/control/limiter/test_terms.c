@@ -289,13 +289,12 @@ static bool sees_kind(const struct group *g, unsigned i, unsigned peer, const st
 	if (view.n != 1)
 		return false;
 	difference = agree_difference(agree, at, 0);
-	name = limiter_thing(difference.policy == AGREE_GROUP, &difference.things, &fixed);
+	name = limiter_thing(g->l[i], difference.policy == AGREE_GROUP, &difference.things, &fixed);
 	if (kind->policy < 0 ? difference.policy != AGREE_GROUP
 			     : difference.id != 1 + (uint32_t)kind->policy)
 		return false;
-	/* The members of a group change while it runs. */
 	return strcmp(name, kind->name) == 0 && difference.things == 0 &&
-	       fixed == (kind->policy < 0 && strcmp(name, "roster") != 0);
+	       fixed == (kind->policy < 0);
 }
 
 static bool sees_no_difference(const struct group *g, unsigned i, unsigned peer)
