@@ -71,10 +71,9 @@ const struct command commands[] = {
 			"Then you confirm it; --yes is the confirmation. plan before a change only "
 			"shows its effects. remove: the limits of NAME become 0. --dead: it has "
 			"ended, and does not return.",
-		.example = "group plan remove edge-3", .many = true, .verb_changes = true,
-		.takes_a_while = true, .options = OPTION_GROUP, .names = NAMES_PEERS,
-		.check = group_words_check, .gather = group_gather, .print = group_print,
-		.refused = group_refused},
+		.example = "group", .many = true, .verb_changes = true, .takes_a_while = true,
+		.options = OPTION_GROUP, .names = NAMES_PEERS, .check = group_words_check,
+		.gather = group_gather, .print = group_print, .refused = group_refused},
 	{"gossip", "", "gossip datagrams: sent, and received by verdict", .example = "gossip",
 		.asks = "/weir/gossip", .print = gossip_print},
 	{"drops", "", "dropped packets, by reason", .example = "drops", .asks = "/weir/drops",

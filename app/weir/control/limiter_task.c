@@ -226,6 +226,7 @@ static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
 			continue;
 		by->alive[i] = limiter_task->alive[was];
 		by->differs[i] = limiter_task->differs[was];
+		refusals_keep(by->refusals, i, refusals_of(inst->gossip->refusals, was));
 	}
 	gossip_socket_regroup(inst->gossip, by->of_socket, by->refusals);
 	senders_destroy(inst->senders);

@@ -141,6 +141,11 @@ void refusals_note(
 	refusal->verdict = verdict;
 }
 
+void refusals_keep(struct refusals *r, unsigned peer, const struct refusal *before)
+{
+	r->of[peer] = *before;
+}
+
 const struct refusal *refusals_of(const struct refusals *r, unsigned peer)
 {
 	return &r->of[peer];

@@ -44,6 +44,9 @@ unsigned refusals_source(
 void refusals_note(struct refusals *refusals, unsigned peer, unsigned verdict, uint64_t spoke_ns,
 	uint64_t now_ns);
 
+/* Continues with the former counts of a peer. */
+void refusals_keep(struct refusals *refusals, unsigned peer, const struct refusal *before);
+
 const struct refusal *refusals_of(const struct refusals *refusals, unsigned peer);
 
 /* Returns a name such as "forged", or NULL if there was none. */

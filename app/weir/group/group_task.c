@@ -39,6 +39,7 @@
 struct group_task {
 	struct members *set;
 	struct gossip_config *live; /* the instance's, whose roster changes */
+	struct gossip_config keys;  /* the last file's, for its keys; its roster is not used */
 	int directory;              /* --state; -1: the set is not kept */
 	int event_fd;
 	uint64_t serial;          /* members_serial() of the set that was prepared last */
@@ -208,6 +209,7 @@ int group_start(struct instance *inst)
 	if (!group)
 		return -ENOMEM;
 	group->live = live;
+	group->keys = *live;
 	group->directory = group->event_fd = -1;
 	inst->group = group;
 	ret = open_group(inst, group);
@@ -304,21 +306,8 @@ static void set_part(struct instance *inst, bool removed, bool joining)
 	publish(inst);
 }
 
-/* Returns the keys in force, for another roster. */
-static struct gossip_config with_roster(const struct instance *inst, const struct group_task *group,
-	struct peer_config *roster, unsigned n)
-{
-	const struct config *config = inst->loaded ? inst->loaded : inst->config;
-	struct gossip_config gossip = config->gossip;
-
-	gossip.roster = roster;
-	gossip.n_roster = n;
-	gossip.self = find_name(roster, n, own_name(group));
-	return gossip;
-}
-
 /* Begins to prepare the roster of the present set. */
-static int begin_prepare(struct instance *inst, struct group_task *group)
+static int begin_prepare(struct group_task *group)
 {
 	struct peer_config *roster;
 	unsigned n;
@@ -326,7 +315,10 @@ static int begin_prepare(struct instance *inst, struct group_task *group)
 
 	if (ret)
 		return ret;
-	group->next = with_roster(inst, group, roster, n);
+	group->next = group->keys;
+	group->next.roster = roster;
+	group->next.n_roster = n;
+	group->next.self = find_name(roster, n, own_name(group));
 	group->len = members_bytes(group->set);
 	group->content = malloc(group->len);
 	if (!group->content)
@@ -494,7 +486,7 @@ bool group_run(struct instance *inst, uint64_t now_ns)
 	if (members_serial(group->set) == group->serial &&
 		(group->again_ns == 0 || now_ns < group->again_ns))
 		return false;
-	if (begin_prepare(inst, group)) {
+	if (begin_prepare(group)) {
 		drop_prepared(group);
 		group->again_ns = now_ns + AGAIN_NS;
 	}
@@ -503,6 +495,11 @@ bool group_run(struct instance *inst, uint64_t now_ns)
 
 void group_take_file(struct instance *inst, const struct gossip_config *file)
 {
-	if (inst->group && seed_members(inst->group->set, file))
-		set_trouble(inst->group, "the names of the file: %s", "out of memory");
+	struct group_task *group = inst->group;
+
+	if (!group)
+		return;
+	group->keys = *file;
+	if (seed_members(group->set, file))
+		set_trouble(group, "the names of the file: %s", "out of memory");
 }

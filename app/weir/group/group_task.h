@@ -63,7 +63,10 @@ int group_check_file(const struct instance *inst, const struct config *config, F
 int group_load_keys(
 	const struct instance *inst, const struct config *config, FILE *err, struct keyring **out);
 
-/* Adds the names of a configuration that is in force now, and takes its addresses and keys. */
+/*
+ * Adds the names of a configuration that is in force now, and takes its addresses, and its keys for
+ * later rosters.
+ */
 void group_take_file(struct instance *inst, const struct gossip_config *file);
 
 enum group_verb { GROUP_ADD, GROUP_REMOVE, GROUP_MOVE };

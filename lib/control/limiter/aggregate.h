@@ -99,7 +99,7 @@ struct limiter {
 	bool lends, lends_hard;      /* any policy does; with a hard limit */
 	uint64_t commit_ns;        /* no grant is committed before: policies may have left offers */
 	double overshoot_alarm;    /* see struct limiter_params */
-	bool left;                 /* see limiter_leave() */
+	bool left, returns;        /* see limiter_leave() */
 	struct exchange *exchange; /* NULL: no set of members */
 	uint64_t *member_epochs;   /* n: peers' at the last requests for their sets */
 	uint64_t members_watched;  /* gossip_changes() of when peers were last looked at */
@@ -259,6 +259,8 @@ size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 int limiter_members_create(struct limiter *l, struct members *members);
 void limiter_members_destroy(struct limiter *l);
 void limiter_members_tick(struct limiter *l);
+bool limiter_members_return(
+	struct limiter *l); /* ends a limiter_leave(), once limits are decided */
 void limiter_members_receive(struct limiter *l, const struct gossip_message *message);
 size_t limiter_members_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 void limiter_members_regroup(

@@ -482,6 +482,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		changed |= a->state.local_limit != before;
 		overshoot_tick(l, i, now_ns);
 	}
+	changed |= limiter_members_return(l);
 	changed |= limiter_rates_tick(l, now_ns);
 	tick_gossip(l, now_ns);
 	l->now_ns = now_ns;

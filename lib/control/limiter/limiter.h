@@ -448,7 +448,8 @@ const char *limiter_thing(const struct limiter *limiter, bool group, uint32_t *t
 
 /*
  * With `left` this limiter is no member of the group: all its limits are 0, because the others
- * share them without it. Without, it takes part again.
+ * share them without it. Without, it takes part again, from the next limiter_tick() on that decides
+ * limits: until then they are those of an earlier roster.
  */
 void limiter_leave(struct limiter *limiter, bool left);
 

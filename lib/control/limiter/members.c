@@ -78,9 +78,20 @@ void limiter_members_regroup(
 
 void limiter_leave(struct limiter *l, bool left)
 {
-	l->left = left;
+	l->returns = l->left && !left;
+	l->left |= left;
+	for (unsigned i = 0; left && i < l->n_policies; i++)
+		bitmap_set(l->changed, i);
+}
+
+bool limiter_members_return(struct limiter *l)
+{
+	if (!l->returns)
+		return false;
+	l->left = l->returns = false;
 	for (unsigned i = 0; i < l->n_policies; i++)
 		bitmap_set(l->changed, i);
+	return true;
 }
 
 struct exchange *limiter_exchange(const struct limiter *l)
