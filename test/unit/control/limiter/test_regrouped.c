@@ -368,6 +368,44 @@ TEST(test_trees)
 	change_groups(GOSSIP_TREE, 1.05);
 }
 
+static double sum_at(const struct group *g, unsigned i)
+{
+	double sum = 0;
+
+	for (unsigned policy = 0; policy < POLICIES; policy++)
+		sum += view_of(g, i, policy).local_limit +
+		       (double)view_of(g, i, policy).local_burst;
+	return sum;
+}
+
+/* After it has left all limits are 0; after its return, those of the next decision. */
+TEST(test_leaves_and_returns)
+{
+	ENDED_BY(group_end) struct group g;
+	struct limiter *limiter;
+
+	group_begin(&g, 1, GOSSIP_STATE);
+	limiter = g.sites[pick(&g, true)].limiter;
+	run_group(&g, 3000 * MS, false);
+	for (unsigned i = 0; i < COUNT(g.sites); i++) {
+		if (g.sites[i].limiter != limiter)
+			continue;
+		while (limiter_next_change(limiter, 0) < POLICIES)
+			;
+		assert_true(sum_at(&g, i) > 0);
+		limiter_leave(limiter, true);
+		assert_true(sum_at(&g, i) == 0);
+		for (unsigned policy = 0; policy < POLICIES; policy++)
+			assert_int_equal(limiter_next_change(limiter, policy), policy);
+		run_group(&g, 1000 * MS, false);
+		assert_true(sum_at(&g, i) == 0);
+		limiter_leave(limiter, false);
+		assert_true(sum_at(&g, i) == 0);
+		run_group(&g, 2 * INTERVAL, false);
+		assert_true(sum_at(&g, i) > 0);
+	}
+}
+
 /* An error changes nothing. */
 TEST(test_refused)
 {
