@@ -401,6 +401,18 @@ static void change_policies(struct world *w, unsigned who)
 	check_state(w, who);
 }
 
+static const struct roster *fuzz_roster(struct world *w)
+{
+	static const char *const names[N] = {"l1", "l2", "l3", "l4", "l5"};
+	static struct roster *roster;
+
+	for (unsigned i = 0; i < N; i++)
+		w->ids[i] = name_hash(names[i]);
+	if (roster == NULL)
+		check(roster_create(w->ids, N, &roster) == 0);
+	return roster;
+}
+
 static void ask_about_peers(struct world *w, unsigned who)
 {
 	unsigned next = 0;
@@ -418,6 +430,9 @@ static void ask_about_peers(struct world *w, unsigned who)
 	check(gossip_silent(w->g[who]) < N);
 	if (w->sealed)
 		check(gossip_rekey(w->g[who], w->rings[who]) == w->rings[who]);
+	/* All limiters stay, with their state at the same index. */
+	check(gossip_regroup(w->g[who], fuzz_roster(w), who, w->rings[who], w->now) == 0);
+	check_state(w, who);
 }
 
 static void step_honest(struct world *w)
@@ -479,18 +494,6 @@ static void step_gossip(struct world *w)
 	default:
 		deliver_insider(w, who, true);
 	}
-}
-
-static const struct roster *fuzz_roster(struct world *w)
-{
-	static const char *const names[N] = {"l1", "l2", "l3", "l4", "l5"};
-	static struct roster *roster;
-
-	for (unsigned i = 0; i < N; i++)
-		w->ids[i] = name_hash(names[i]);
-	if (roster == NULL)
-		check(roster_create(w->ids, N, &roster) == 0);
-	return roster;
 }
 
 /* Made once: identities are expensive, and a keyring does not change. */
