@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -376,11 +377,16 @@ static int exchange_roster(struct instance *inst, struct group_task *group)
 	return 0;
 }
 
-static void set_trouble(struct group_task *group, const char *format, const char *why)
+/* Sets the text of the alarm; "" ends it. */
+__attribute__((format(printf, 2, 3))) static void set_trouble(
+	struct group_task *group, const char *format, ...)
 {
 	char text[GROUP_TEXT];
+	va_list args;
 
-	snprintf(text, sizeof(text), format, why);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	if (strcmp(group->trouble, text) == 0)
 		return;
 	memcpy(group->trouble, text, sizeof(text));
@@ -393,19 +399,19 @@ static void set_trouble(struct group_task *group, const char *format, const char
 /* Called when the thread has ended. */
 static void commit_roster(struct instance *inst, struct group_task *group)
 {
+	const char *messages = group->messages ? group->messages : "out of memory";
 	int ret = group->error;
 	char line[GROUP_TEXT / 2];
 
 	pthread_join(group->thread, NULL);
 	group->busy = false;
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(group->messages, "\n"), group->messages);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(messages, "\n"), messages);
 	if (ret == 0)
 		ret = exchange_roster(inst, group);
 	if (ret == -ENOTSUP)
 		set_trouble(group,
-			"the group has other members than this limiter, whose %s has their parts: "
-			"stop all, see doc/operate/group.md",
-			"ledger");
+			"the group has other members than this limiter, whose ledger has their "
+			"parts: stop all, see doc/operate/group.md");
 	else if (group->error)
 		set_trouble(group, "the keys for the group's new roster: %s", line);
 	else if (ret)
@@ -501,5 +507,5 @@ void group_take_file(struct instance *inst, const struct gossip_config *file)
 		return;
 	group->keys = *file;
 	if (seed_members(group->set, file))
-		set_trouble(group, "the names of the file: %s", "out of memory");
+		set_trouble(group, "the names of the file: out of memory");
 }
