@@ -22,7 +22,7 @@ int exchange_create(const struct exchange_params *params, struct exchange **out)
 	e->self = params->self;
 	e->members = params->members;
 	e->every_ns = params->every_ns ? params->every_ns : EXCHANGE_EVERY_NS;
-	e->serial = e->shown = members_serial(e->members);
+	e->serial = members_serial(e->members);
 	*out = e;
 	return 0;
 }
@@ -160,14 +160,6 @@ void exchange_note_changes(struct exchange *e)
 			pass_set_due(&p->pass, at);
 	}
 	e->serial = members_serial(m);
-}
-
-bool exchange_changed(struct exchange *e)
-{
-	uint64_t before = e->shown;
-
-	e->shown = members_serial(e->members);
-	return e->shown != before;
 }
 
 bool exchange_confirmed(const struct exchange *e, unsigned peer)

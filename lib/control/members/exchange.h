@@ -92,9 +92,6 @@ size_t exchange_send(
  */
 int exchange_receive(struct exchange *e, unsigned from, const uint8_t *buf, size_t len);
 
-/* Returns true if the set has changed since the last call, or since exchange_create(). */
-bool exchange_changed(struct exchange *e);
-
 /* Returns true if the peer has reported a set that equals ours. */
 bool exchange_confirmed(const struct exchange *e, unsigned peer);
 

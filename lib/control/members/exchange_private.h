@@ -38,7 +38,6 @@ struct exchange {
 	struct members *members;
 	uint64_t every_ns;
 	uint64_t serial;             /* all peers' passes include the changes up to this */
-	uint64_t shown;              /* exchange_changed() has returned the changes up to this */
 	struct exchange_peer *peers; /* by index; watched ones and senders of messages */
 	unsigned n_peers, peers_room;
 	unsigned next; /* place of the peer that gets the next message */
