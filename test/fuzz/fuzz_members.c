@@ -53,6 +53,7 @@ static void check_members(const struct members *m)
 	for (unsigned i = 0; i < members_count(m); i++) {
 		entry = members_at(m, i);
 		check_members_fuzz(member_is_valid(entry));
+		check_members_fuzz(!members_ended(m, entry->id) || entry->state == MEMBER_LEFT);
 		check_members_fuzz(i == 0 || member_compare(members_at(m, i - 1), entry) < 0);
 		digest += member_hash(entry);
 	}

@@ -10,6 +10,7 @@ reason than the limit, or a peer.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -36,6 +37,7 @@ class Members(Testbed):
         """files: rosters of the files, by limiter; the others name all but the last."""
         self.files = files or {}
         self.estimator = estimator
+        self.foreign = set()  # limiters whose file has a name that never was a member
         super().__init__(flows=[2] * N, configure=self._configure)
 
     def _configure(self, i, config):
@@ -45,6 +47,8 @@ class Members(Testbed):
         names = self.files.get(i, [f"l{k}" for k in range(1, N)])
         gossip["join"] = len(names) < N - 1
         gossip["roster"] = [peer for peer in gossip["roster"] if peer["name"] in names]
+        if i in self.foreign:
+            gossip["roster"].append({"name": "l9", "address": "10.99.99.9:7946"})
 
     def state(self, i):
         """Returns the state directory of a limiter."""
@@ -140,6 +144,11 @@ def took(began):
     return f"{time.monotonic() - began:.2f} s"
 
 
+def alarms(bed, i, words):
+    """Returns true if a limiter has an alarm with these words."""
+    return any(words in alarm for alarm in bed.telemetry(i).get("/weir/health")["alarms"])
+
+
 def commands(estimator):
     """A limiter is added, starts, is removed, is added again, dies and is written off."""
     staying = list(range(1, N))
@@ -170,8 +179,8 @@ def commands(estimator):
                     bed.all_count(staying)
                     words.append(f"removed in {took(began)}")
                     wait_until(lambda: bed.policy(LAST)["local_limit_bps"] == 0, "no limit there")
-                    alarms = bed.telemetry(LAST).get("/weir/health")["alarms"]
-                    expect(any("was removed" in alarm for alarm in alarms), str(alarms))
+                    expect(alarms(bed, LAST, "was removed"), "no alarm of the removed one")
+                    expect(not any(alarms(bed, i, "was removed") for i in staying), "an alarm")
                     bed.stop_limiter(LAST)
             bed.kill_limiter(LAST)
             wait_until(lambda: all(bed.policy(i)["peers_lost"] for i in staying), "its loss")
@@ -232,6 +241,39 @@ def files_and_restarts(_):
     return "ok"
 
 
+def returns(_):
+    """A limiter that was written off returns with its old file and no state."""
+    staying, words = list(range(1, N)), []
+    every = [*staying, LAST]
+    for estimator in ("state", "tree"):
+        with Members(estimator) as bed:
+            bed.files = {i: [f"l{k}" for k in every] for i in every}
+            bed.start(every)
+            bed.all_count(every)
+            bed.kill_limiter(LAST)
+            wait_until(lambda: all(bed.policy(i)["peers_lost"] for i in staying), "its loss")
+            bed.group(1, "remove", f"l{LAST}", "--dead", "--yes")
+            bed.all_count(staying)
+            time.sleep(5)  # until its datagrams cannot be the last ones before the removal
+            shutil.rmtree(bed.state(LAST))
+            if estimator == "tree":
+                bed.foreign.add(LAST)
+            began = time.monotonic()
+            bed.start_limiter(LAST)
+            wait_until(lambda: bed.policy(LAST)["local_limit_bps"] == 0, "no limit there")
+            words.append(f"no limit {took(began)} after its start ({estimator})")
+            wait_until(lambda: alarms(bed, LAST, "was removed"), "its own alarm")
+            wait_until(lambda: any(alarms(bed, i, f"l{LAST} was removed") for i in staying),
+                       "an alarm of a member")
+            expect(sum(bed.policy(i)["local_limit_bps"] for i in staying) <= 1.01 * LIMIT, "sum")
+            for i in staying:
+                expect(list(bed.members(i)) == [f"l{k}" for k in staying], str(bed.members(i)))
+            if estimator == "state":
+                bed.group(2, "add", f"l{LAST}", bed.address(LAST), "--yes")
+                bed.all_count(every)  # without another restart
+    return ", ".join(words)
+
+
 def refusals(_):
     """Each impossible change has its reason, and changes nothing."""
     with Members("state") as bed:
@@ -279,4 +321,4 @@ def with_ledger(scene):
 
 
 if __name__ == "__main__":
-    box.main([commands_state, commands_tree, files_and_restarts, refusals, with_ledger])
+    box.main([commands_state, commands_tree, files_and_restarts, returns, refusals, with_ledger])

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "group/roster.h"
 #include "event.h"
+#include "members/members.h"
 #include "refusals.h"
 #include "senders.h"
 #include "secret/group_keys.h"
@@ -79,7 +80,9 @@ static void filter_sources(struct gossip_socket *gs)
 	if (config->sources != SOURCES_ROSTER)
 		return;
 	code = calloc(SOURCE_FILTER_MOST, sizeof(*code));
-	n = code ? source_filter_build(config, code) : -ENOMEM;
+	n = code ? source_filter_build(config, gs->members, code) : -ENOMEM;
+	if (n == -E2BIG) /* the present members matter more */
+		n = source_filter_build(config, NULL, code);
 	program = (struct sock_fprog){.len = (unsigned short)(n > 0 ? n : 0), .filter = code};
 	if (n > 0 && setsockopt(gs->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
 		n = -errno;
@@ -168,7 +171,8 @@ int gossip_socket_try(const struct gossip_config *config)
 	return ret;
 }
 
-int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out)
+int gossip_socket_open(const struct gossip_config *config, const struct members *members,
+	struct gossip_socket **out)
 {
 	struct gossip_socket *gs = calloc(1, sizeof(*gs));
 	int ret;
@@ -177,7 +181,7 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 	*out = gs;
 	if (!gs)
 		return -ENOMEM;
-	*gs = (struct gossip_socket){.fd = -1, .config = config, .bound = true};
+	*gs = (struct gossip_socket){.fd = -1, .config = config, .members = members, .bound = true};
 	if (refusals_create(config, &gs->refusals)) {
 		gossip_socket_close(gs);
 		*out = NULL;
@@ -288,28 +292,36 @@ static void note_sending(struct gossip_socket *gs, int error)
 	}
 }
 
-bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)
+/* Returns 0, or the errno of the failure. */
+static int send_datagram(struct gossip_socket *gs, const struct sockaddr_storage *to,
+	socklen_t to_len, const uint8_t *buf, size_t len)
 {
-	const struct peer_config *to = &gs->config->roster[peer];
 	struct iovec at = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
 	union source_control control = {0};
-	struct msghdr message = {.msg_name = (void *)(uintptr_t)&to->address,
-		.msg_namelen = to->address_len,
+	struct msghdr message = {.msg_name = (void *)(uintptr_t)to,
+		.msg_namelen = to_len,
 		.msg_iov = &at,
 		.msg_iovlen = 1,
 		.msg_control = &control};
-	int error = 0;
 
-	if (!gs->bound) /* the kernel would choose another address */
-		return false;
 	if (gs->pins)
 		pin_source(gs, &message);
 	else
 		message.msg_control = NULL;
-	if (sendmsg(gs->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-		error = errno;
-		gs->send_errors++;
-	}
+	if (sendmsg(gs->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	gs->send_errors++;
+	return errno;
+}
+
+bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)
+{
+	const struct peer_config *to = &gs->config->roster[peer];
+	int error;
+
+	if (!gs->bound) /* the kernel would choose another address */
+		return false;
+	error = send_datagram(gs, &to->address, to->address_len, buf, len);
 	/*
 	 * Log an error only if it is not the last one. A port without a listener causes
 	 * ECONNREFUSED at every second datagram, which is not logged.
@@ -319,6 +331,13 @@ bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *
 			event_word("why", strerror(error)));
 	note_sending(gs, error);
 	return error == 0;
+}
+
+void gossip_socket_send_to(struct gossip_socket *gs, const struct sockaddr_storage *to,
+	socklen_t to_len, const uint8_t *buf, size_t len)
+{
+	if (gs->bound)
+		send_datagram(gs, to, to_len, buf, len);
 }
 
 unsigned gossip_socket_read(struct gossip_socket *gs)
@@ -373,6 +392,45 @@ static bool source_fits(const struct gossip_socket *gs, unsigned i)
 	sender = named_sender(gs, i);
 	return sender == gs->roster->n ||
 	       same_host(&gs->batch->from[i], &gs->config->roster[sender].address);
+}
+
+/* Returns true if the address of a member's entry is that host. */
+static bool is_at_host(const struct member_address *address, const struct sockaddr_storage *host)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)host;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)host;
+
+	if (address->family == 6)
+		return host->ss_family == AF_INET6 &&
+		       memcmp(address->bytes, &in6->sin6_addr, sizeof(in6->sin6_addr)) == 0;
+	return host->ss_family == AF_INET &&
+	       memcmp(address->bytes, &in->sin_addr, sizeof(in->sin_addr)) == 0;
+}
+
+void gossip_socket_keep_stray(struct gossip_socket *gs, unsigned i)
+{
+	const struct msghdr *message = &gs->batch->messages[i].msg_hdr;
+	const struct sockaddr_storage *from = &gs->batch->from[i];
+	unsigned len = gs->batch->messages[i].msg_len;
+	const struct member_entry *ended;
+	uint32_t id;
+
+	if (!gs->members || gs->stray.len > 0 || len < DATAGRAM_MIN || len > DATAGRAM_MAX)
+		return;
+	id = read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER);
+	ended = members_ended(gs->members, id);
+	if (!ended || (gs->config->sources == SOURCES_ROSTER && !is_at_host(&ended->address, from)))
+		return;
+	gs->stray.id = id;
+	gs->stray.from = *from;
+	gs->stray.from_len = message->msg_namelen;
+	gs->stray.len = len;
+	memcpy(gs->stray.bytes, gs->batch->bytes[i], len);
+}
+
+void gossip_socket_drop_stray(struct gossip_socket *gs)
+{
+	gs->stray.len = 0;
 }
 
 uint8_t *gossip_socket_datagram(struct gossip_socket *gs, unsigned i, size_t *len)

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <sys/socket.h>
+
 #include "gossip/datagram.h"
 #include "policy/config.h"
 
@@ -18,13 +20,25 @@
 #define GOSSIP_SOCKET_BATCH 64
 
 struct gossip_batch;
+struct members;
 struct refusals;
 struct senders;
+
+/* A datagram of a limiter that was a member. */
+struct gossip_stray {
+	uint32_t id; /* name_hash() of its name */
+	struct sockaddr_storage from;
+	socklen_t from_len;
+	size_t len; /* 0: there is none */
+	uint8_t bytes[DATAGRAM_MAX];
+};
 
 struct gossip_socket {
 	int fd; /* -1: a roster of one */
 	const struct gossip_config *config;
-	struct roster *roster; /* its limiters */
+	struct roster *roster;         /* its limiters */
+	const struct members *members; /* previous ones, too; NULL: none */
+	struct gossip_stray stray;     /* the last one */
 	struct gossip_batch *batch;
 	struct refusals *refusals; /* rejected datagrams, by the limiter with their address */
 	bool bound;                /* false until its address is on this machine */
@@ -42,9 +56,11 @@ struct gossip_socket {
 
 /*
  * Returns 0, or a negative errno, logged. If no interface has the address, nothing is sent or
- * received until gossip_socket_retry() finds it. Closing NULL does nothing.
+ * received until gossip_socket_retry() finds it. Closing NULL does nothing. `members` is borrowed,
+ * or NULL.
  */
-int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out);
+int gossip_socket_open(const struct gossip_config *config, const struct members *members,
+	struct gossip_socket **out);
 void gossip_socket_close(struct gossip_socket *socket);
 
 /* Binds the address and closes the socket again, as a test. Returns 0 or a negative errno. */
@@ -65,6 +81,10 @@ void gossip_socket_retry(struct gossip_socket *socket, uint64_t now_ns);
 bool gossip_socket_send(
 	struct gossip_socket *socket, unsigned peer, const uint8_t *buf, size_t len);
 
+/* Sends to any address. */
+void gossip_socket_send_to(struct gossip_socket *socket, const struct sockaddr_storage *to,
+	socklen_t to_len, const uint8_t *buf, size_t len);
+
 /*
  * Reads waiting datagrams, at most GOSSIP_SOCKET_BATCH, and returns their number. Then call
  * gossip_socket_datagram() for each of them. It returns NULL, and counts the datagram, if the
@@ -72,6 +92,14 @@ bool gossip_socket_send(
  */
 unsigned gossip_socket_read(struct gossip_socket *socket);
 uint8_t *gossip_socket_datagram(struct gossip_socket *socket, unsigned i, size_t *len);
+
+/*
+ * Keeps a datagram whose sender is not in the roster, if that was a member and has its address.
+ * Call it before the bytes are changed. Until gossip_socket_drop_stray(), socket->stray is that
+ * datagram, and others are not kept.
+ */
+void gossip_socket_keep_stray(struct gossip_socket *socket, unsigned i);
+void gossip_socket_drop_stray(struct gossip_socket *socket);
 
 /* Returns the limiter of the roster whose address a datagram came from, or n_roster. */
 unsigned gossip_socket_source(const struct gossip_socket *socket, unsigned i);

@@ -443,7 +443,7 @@ int gossip_start(struct instance *inst)
 	int ret = senders_create(inst->config->gossip.n_roster, &inst->senders);
 
 	if (ret == 0)
-		ret = gossip_socket_open(&inst->config->gossip, &inst->gossip);
+		ret = gossip_socket_open(&inst->config->gossip, inst->members, &inst->gossip);
 	if (ret)
 		gossip_stop(inst);
 	return ret;
@@ -518,6 +518,8 @@ void gossip_take(struct instance *inst)
 		if (at)
 			verdict = limiter_receive(inst->limiter, now, at, len);
 		messages |= verdict == GOSSIP_MESSAGE;
+		if (verdict == GOSSIP_STRANGER)
+			gossip_socket_keep_stray(inst->gossip, i);
 		if (is_authentic(verdict))
 			note_sender(inst, i, now);
 		if (refusals_count(verdict))

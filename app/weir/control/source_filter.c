@@ -117,12 +117,36 @@ static int read_source(const struct sockaddr_storage *address, struct source_wor
 	return 0;
 }
 
+/* Lists the addresses, of one family, of the members that have left last. Returns their number. */
+static unsigned list_ended(const struct members *m, unsigned family, struct source_words *out)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = members_newest(m); i != MEMBERS_NONE && n < SOURCE_FILTER_ENDED;
+		i = members_older(m, i)) {
+		const struct member_entry *entry = members_numbered(m, i);
+		uint32_t words[WORDS_MOST] = {0};
+		unsigned used = family == 6 ? WORDS_MOST : 1;
+
+		if (entry->state != MEMBER_LEFT || entry->address.family != family)
+			continue;
+		memcpy(words, entry->address.bytes, used * sizeof(*words));
+		out[n] = (struct source_words){0};
+		for (unsigned w = 0; w < used; w++)
+			out[n].word[w] = ntohl(words[used - 1 - w]);
+		n++;
+	}
+	return n;
+}
+
 /*
  * Lists the addresses of the other limiters, each once. Returns their number or a negative errno.
  */
-static int list_sources(const struct gossip_config *gossip, struct source_words *out)
+static int list_sources(
+	const struct gossip_config *gossip, const struct members *members, struct source_words *out)
 {
-	unsigned n = 0, kept = 0;
+	unsigned family = gossip->listen.ss_family == AF_INET6 ? 6 : 4;
+	unsigned n = members ? list_ended(members, family, out) : 0, kept = 0;
 
 	for (unsigned i = 0; i < gossip->n_roster; i++) {
 		int ret = i == gossip->self ? 0 : read_source(&gossip->roster[i].address, &out[n]);
@@ -138,14 +162,16 @@ static int list_sources(const struct gossip_config *gossip, struct source_words 
 	return (int)kept;
 }
 
-int source_filter_build(const struct gossip_config *gossip, struct sock_filter *code)
+int source_filter_build(
+	const struct gossip_config *gossip, const struct members *members, struct sock_filter *code)
 {
 	bool v6 = gossip->listen.ss_family == AF_INET6;
 	struct filter_program p = {.code = code,
 		.words = v6 ? WORDS_MOST : 1,
 		.source = v6 ? IPV6_SOURCE : IPV4_SOURCE};
-	struct source_words *sources = calloc(gossip->n_roster, sizeof(*sources));
-	int n = sources ? list_sources(gossip, sources) : -ENOMEM;
+	struct source_words *sources = calloc(
+		gossip->n_roster + SOURCE_FILTER_ENDED, sizeof(*sources));
+	int n = sources ? list_sources(gossip, members, sources) : -ENOMEM;
 
 	if (n > 0) {
 		/* A socket of IPv6 can also receive IPv4. */

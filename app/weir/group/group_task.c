@@ -21,6 +21,7 @@
 #include "change/replace.h"
 #include "event.h"
 #include "gossip/keyring.h"
+#include "gossip_socket.h"
 #include "group/roster.h"
 #include "instance.h"
 #include "limiter/limiter.h"
@@ -31,11 +32,20 @@
 #include "policy/kind.h"
 #include "publish.h"
 #include "secret/group_keys.h"
+#include "stray.h"
 
 #define GROUP_FILE "group"
 
 /* Time until a roster that could not be exchanged, or kept, is tried again. */
 #define AGAIN_NS (10 * SECOND_NS)
+
+/*
+ * A limiter that was just removed can send for a moment. One that sends when the members have been
+ * the same for this time has returned. Time until the same one is attended again, and of the alarm.
+ */
+#define SETTLED_NS  (5 * SECOND_NS)
+#define REST_NS     (30 * SECOND_NS)
+#define RETURNED_NS (60 * SECOND_NS)
 
 struct group_task {
 	struct members *set;
@@ -46,10 +56,19 @@ struct group_task {
 	uint64_t serial;          /* members_serial() of the set that was prepared last */
 	uint64_t again_ns;        /* the next try after a failure; 0: none */
 	char trouble[GROUP_TEXT]; /* "": none */
+	uint64_t settled_ns;      /* time of the last change of the set */
+
+	/* Limiters that were removed and send gossip, one at a time. */
+	struct stray *stray; /* NULL: none is attended */
+	uint32_t rests_id;   /* the last one, which is not attended until rests_ns */
+	uint64_t rests_ns;
+	char returned[GROUP_TEXT]; /* the last one that had other members, for the alarm */
+	uint64_t returned_ns;      /* end of the alarm */
 
 	/* While the thread runs, these are its own. */
 	bool busy;
 	pthread_t thread;
+	bool for_stray;            /* its roster is for `stray` */
 	struct gossip_config next; /* keys in force, and the new roster, which is owned */
 	struct keyring *keyring;
 	void *content; /* the bytes of the file */
@@ -65,7 +84,11 @@ bool group_is_busy(const struct instance *inst)
 
 const char *group_trouble(const struct instance *inst)
 {
-	return inst->group && inst->group->trouble[0] ? inst->group->trouble : NULL;
+	const struct group_task *group = inst->group;
+
+	if (group && group->trouble[0])
+		return group->trouble;
+	return group && control_now() < group->returned_ns ? group->returned : NULL;
 }
 
 static const char *own_name(const struct group_task *group)
@@ -255,6 +278,7 @@ void group_stop(struct instance *inst)
 	if (group->busy)
 		pthread_join(group->thread, NULL);
 	drop_prepared(group);
+	stray_destroy(group->stray);
 	members_destroy(group->set);
 	if (group->event_fd >= 0)
 		close(group->event_fd);
@@ -278,7 +302,9 @@ static void *prepare_roster(void *arg)
 	size_t size;
 	FILE *err = open_memstream(&group->messages, &size);
 
-	group->keep_error = group->directory >= 0 ? replace_file(&file, &content, 1) : 0;
+	group->keep_error = group->content && group->directory >= 0
+				    ? replace_file(&file, &content, 1)
+				    : 0;
 	group->error = -ENOMEM;
 	if (err) {
 		const struct complaint_sink to = complaint_sink_of(err);
@@ -307,6 +333,16 @@ static void set_part(struct instance *inst, bool removed, bool joining)
 	publish(inst);
 }
 
+/* Starts the thread with the roster in group->next. */
+static int start_thread(struct group_task *group, bool for_stray)
+{
+	int ret = plain_thread_start(&group->thread, prepare_roster, group);
+
+	group->for_stray = for_stray;
+	group->busy = ret == 0;
+	return ret;
+}
+
 /* Begins to prepare the roster of the present set. */
 static int begin_prepare(struct group_task *group)
 {
@@ -326,9 +362,24 @@ static int begin_prepare(struct group_task *group)
 		return -ENOMEM;
 	members_encode(group->set, group->content);
 	group->serial = members_serial(group->set);
-	ret = plain_thread_start(&group->thread, prepare_roster, group);
-	group->busy = ret == 0;
-	return ret;
+	group->settled_ns = control_now();
+	return start_thread(group, false);
+}
+
+/* Begins to make keys for this limiter and one that was a member. */
+static int begin_stray(struct group_task *group, const struct member_entry *ended)
+{
+	struct peer_config *pair = calloc(2, sizeof(*pair));
+
+	if (!pair)
+		return -ENOMEM;
+	pair[0] = group->live->roster[group->live->self];
+	pair[1] = peer_of_member(ended);
+	group->next = group->keys;
+	group->next.roster = pair;
+	group->next.n_roster = 2;
+	group->next.self = 0;
+	return start_thread(group, true);
 }
 
 /* Logs which limiters of one roster are not in the other. */
@@ -425,6 +476,66 @@ static void commit_roster(struct instance *inst, struct group_task *group)
 	drop_prepared(group);
 }
 
+/* Called when the thread has ended. Without keys for the pair the limiter is not attended. */
+static void commit_stray(struct instance *inst, struct group_task *group, uint64_t now_ns)
+{
+	pthread_join(group->thread, NULL);
+	group->busy = false;
+	if (group->error == 0 && stray_create(&group->next, group->keyring, group->set,
+					 &inst->gossip->stray, now_ns, &group->stray) == 0)
+		group->keyring = NULL; /* the stray's */
+	drop_prepared(group);
+}
+
+static void note_returned(struct group_task *group, uint64_t now_ns)
+{
+	const struct member_entry *ended = members_ended(group->set, stray_id(group->stray));
+
+	if (!ended || !stray_differs(group->stray, now_ns) ||
+		now_ns - group->settled_ns < SETTLED_NS)
+		return;
+	if (now_ns >= group->returned_ns)
+		event(GROUP_RETURNED, event_word("limiter", ended->name));
+	snprintf(group->returned, sizeof(group->returned),
+		"limiter %s was removed, but runs and may enforce a part of the limits: it gets "
+		"the present members, and then enforces nothing; stop it, or add it again",
+		ended->name);
+	group->returned_ns = now_ns + RETURNED_NS;
+}
+
+/* Sends the members to a limiter that was one. */
+static void attend_stray(struct instance *inst, struct group_task *group, uint64_t now_ns)
+{
+	struct gossip_stray *datagram = &inst->gossip->stray;
+
+	if (datagram->len > 0 && stray_id(group->stray) == datagram->id)
+		stray_receive(group->stray, datagram, now_ns);
+	gossip_socket_drop_stray(inst->gossip);
+	stray_run(group->stray, inst->gossip, now_ns);
+	note_returned(group, now_ns);
+	if (members_ended(group->set, stray_id(group->stray)) &&
+		!stray_is_over(group->stray, now_ns))
+		return;
+	group->rests_id = stray_id(group->stray);
+	group->rests_ns = now_ns + REST_NS;
+	stray_destroy(group->stray);
+	group->stray = NULL;
+}
+
+/* Begins to attend the limiter whose datagram was kept. */
+static void find_stray(struct instance *inst, struct group_task *group, uint64_t now_ns)
+{
+	const struct gossip_stray *datagram = &inst->gossip->stray;
+	const struct member_entry *ended = datagram->len > 0
+						   ? members_ended(group->set, datagram->id)
+						   : NULL;
+	bool rests = datagram->id == group->rests_id && now_ns < group->rests_ns;
+
+	if (ended && !rests && !inst->removed && !inst->joining && begin_stray(group, ended) == 0)
+		return;
+	gossip_socket_drop_stray(inst->gossip);
+}
+
 /* A limiter that leaves has left when its workers have no limits any more. */
 static void end_leaving(struct instance *inst, struct group_task *group)
 {
@@ -472,8 +583,11 @@ int group_fd(const struct instance *inst)
 uint64_t group_next(const struct instance *inst)
 {
 	const struct group_task *group = inst->group;
+	uint64_t next = group && group->again_ns && !group->busy ? group->again_ns : UINT64_MAX;
 
-	return group && group->again_ns && !group->busy ? group->again_ns : UINT64_MAX;
+	if (group && group->stray && stray_next(group->stray) < next)
+		next = stray_next(group->stray);
+	return next;
 }
 
 bool group_run(struct instance *inst, uint64_t now_ns)
@@ -483,15 +597,24 @@ bool group_run(struct instance *inst, uint64_t now_ns)
 
 	if (!group)
 		return false;
-	if (group->busy && read(group->event_fd, &done, sizeof(done)) > 0)
-		commit_roster(inst, group);
+	if (group->busy && read(group->event_fd, &done, sizeof(done)) > 0) {
+		if (group->for_stray)
+			commit_stray(inst, group, now_ns);
+		else
+			commit_roster(inst, group);
+	}
 	end_leaving(inst, group);
 	end_joining(inst, group);
+	if (group->stray)
+		attend_stray(inst, group, now_ns);
 	if (group->busy || inst->reloading)
 		return false;
 	if (members_serial(group->set) == group->serial &&
-		(group->again_ns == 0 || now_ns < group->again_ns))
+		(group->again_ns == 0 || now_ns < group->again_ns)) {
+		if (!group->stray)
+			find_stray(inst, group, now_ns);
 		return false;
+	}
 	if (begin_prepare(group)) {
 		drop_prepared(group);
 		group->again_ns = now_ns + AGAIN_NS;

@@ -165,6 +165,9 @@
 		"again")                                                                           \
 	X(GROUP_TAKES_PART, INFO, 20, GROUP_LEFT,                                                  \
 		"group: this limiter, {limiter}, takes part, with {limiters} limiters")            \
+	X(GROUP_RETURNED, WARNING, 20, GROUP_RETURNED,                                             \
+		"group: {limiter}, which was removed, sends gossip with other members; it gets "   \
+		"the present ones, and then enforces nothing")                                     \
 	X(GROUP_TROUBLE, ERROR, 20, GROUP_TROUBLE, "group: {why}")                                 \
 	X(GROUP_WELL, INFO, 20, GROUP_TROUBLE, "group: its members are in force here and kept")    \
 	X(GROUP_NOT_READ, ERROR, 20, GROUP_NOT_READ,                                               \

@@ -225,6 +225,21 @@ const struct member_entry *members_find(const struct members *m, const char *nam
 	return entry && strcmp(entry->name, name) == 0 ? entry : NULL;
 }
 
+const struct member_entry *members_ended(const struct members *m, uint32_t id)
+{
+	const struct member_entry *last = NULL;
+
+	for (unsigned at = first_of_id(m, id); at < m->n && members_at(m, at)->id == id; at++) {
+		const struct member_entry *entry = members_at(m, at);
+
+		if (is_present(entry))
+			return NULL;
+		if (!last || entry->changed > last->changed)
+			last = entry;
+	}
+	return last;
+}
+
 const struct member_entry *members_twice(const struct members *m)
 {
 	const struct member_entry *counts = NULL;

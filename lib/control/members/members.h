@@ -79,6 +79,12 @@ int members_move(struct members *m, const char *name, const struct member_addres
 const struct member_entry *members_find(const struct members *m, const char *name);
 
 /*
+ * Returns the last changed membership of an id that has ended; NULL: there is none, or a member
+ * with that id is present.
+ */
+const struct member_entry *members_ended(const struct members *m, uint32_t id);
+
+/*
  * Returns the next entry that counts, in the ascending order of ids, or NULL at the end. *position
  * is 0 at first.
  */

@@ -179,6 +179,21 @@ static struct fact *fact_of(struct model *model, const struct member_entry *entr
 	return NULL;
 }
 
+/* Checks the last membership of an id that has ended: the first one in the list of changes. */
+static void check_ended(const struct members *m, struct model *model, uint32_t id)
+{
+	const struct member_entry *ended = members_ended(m, id);
+	uint32_t i = members_newest(m);
+	unsigned others;
+
+	while (i != MEMBERS_NONE && members_numbered(m, i)->id != id)
+		i = members_older(m, i);
+	if (i == MEMBERS_NONE || counting(model, id, &others))
+		assert_null(ended);
+	else
+		assert_ptr_equal(ended, members_numbered(m, i));
+}
+
 /* Checks the iterator over present members, and the search by name. */
 static void check_present(const struct members *m, struct model *model)
 {
@@ -195,6 +210,7 @@ static void check_present(const struct members *m, struct model *model)
 	for (unsigned name = 0; name < COUNT(names); name++) {
 		struct fact *fact = counting(model, id_of(name), &others);
 
+		check_ended(m, model, id_of(name));
 		entry = members_find(m, names[name]);
 		if (fact && fact->name == name) {
 			assert_true(entry && entry_is(entry, fact));

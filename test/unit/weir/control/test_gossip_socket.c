@@ -131,7 +131,7 @@ static void open_socket(struct box *box, const char *listen)
 	socklen_t len;
 
 	set_address(listen, &box->config.listen, &box->config.listen_len);
-	assert_int_equal(gossip_socket_open(&box->config, &box->socket), 0);
+	assert_int_equal(gossip_socket_open(&box->config, NULL, &box->socket), 0);
 	len = sizeof(box->config.listen);
 	assert_int_equal(
 		getsockname(box->socket->fd, (struct sockaddr *)&box->config.listen, &len), 0);
@@ -513,17 +513,17 @@ TEST(test_alone)
 	set_address("0.0.0.0:9", &box.config.listen, &box.config.listen_len);
 	box.config.n_roster = 1;
 	assert_int_equal(gossip_socket_try(&box.config), 0);
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), 0);
 	assert_int_equal(box.socket->fd, -1);
 	assert_int_equal(gossip_socket_drops(box.socket), 0);
 	gossip_socket_close(box.socket);
 	box.config.n_roster = 2;
 	box.config.listen_len = 0;
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), 0);
 	assert_int_equal(box.socket->fd, -1);
 	gossip_socket_close(box.socket);
 	set_address("0.0.0.0:9", &box.config.listen, &box.config.listen_len);
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), 0);
 	assert_true(box.socket->fd >= 0);
 	close_box(&box);
 	gossip_socket_close(NULL);
@@ -555,16 +555,16 @@ TEST(test_not_bound)
 	box.config.listen = at;
 	box.config.listen_len = len;
 	assert_int_equal(gossip_socket_try(&box.config), -EADDRINUSE);
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), -EADDRINUSE);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), -EADDRINUSE);
 	assert_null(box.socket);
 	assert_int_equal(events_since(began, "gossip_not_bound"), 1);
 	close(taken);
 	assert_int_equal(gossip_socket_try(&box.config), 0); /* releases it */
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), 0);
 	gossip_socket_close(box.socket);
 	set_address("192.0.2.1:9", &box.config.listen, &box.config.listen_len);
 	assert_int_equal(gossip_socket_try(&box.config), -EADDRNOTAVAIL);
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), 0);
 	assert_false(box.socket->bound);
 	assert_false(sends(&box)); /* the kernel would choose the source */
 	gossip_socket_retry(box.socket, gossip_socket_next(box.socket));
@@ -662,7 +662,7 @@ TEST(test_no_socket)
 	set_address("127.0.0.2:9", &box.config.listen, &box.config.listen_len);
 	kernel.socket = true;
 	assert_int_equal(gossip_socket_try(&box.config), -EMFILE);
-	assert_int_equal(gossip_socket_open(&box.config, &box.socket), -EMFILE);
+	assert_int_equal(gossip_socket_open(&box.config, NULL, &box.socket), -EMFILE);
 	kernel.socket = false;
 	assert_null(box.socket);
 	assert_string_equal(said_since(began, "gossip_not_bound"),

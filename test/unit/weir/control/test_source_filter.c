@@ -12,7 +12,8 @@
 #include "base/prng.h"
 #include "source_filter.h"
 
-#define MOST 400
+#define MOST  400
+#define ENDED (SOURCE_FILTER_ENDED + 4)
 
 static uint32_t load_net(const uint8_t *packet, uint32_t k, unsigned bytes)
 {
@@ -97,8 +98,32 @@ static void draw_near(struct prng *prng, uint8_t bytes[16], const uint8_t of[16]
 			memcpy(bytes + 4 * w, of + 4 * prng_below(prng, 4), 4);
 }
 
+/* Makes a set with members that have left, the last of which the filter accepts, too. */
+static struct members *draw_ended(
+	struct prng *prng, bool v6, unsigned values, uint8_t bytes[ENDED][16])
+{
+	struct member_address address = {.family = v6 ? 6 : 4, .port = 1};
+	struct members *m;
+	char name[16];
+
+	assert_int_equal(members_create(&m), 0);
+	for (unsigned i = 0; i < ENDED; i++) {
+		draw_address(prng, bytes[i], values);
+		memcpy(address.bytes, bytes[i], v6 ? 16 : 4);
+		snprintf(name, sizeof(name), "m%u", i);
+		assert_int_equal(members_add(m, name, &address, NULL, 1), 0);
+	}
+	for (unsigned i = 0; i < ENDED; i++) {
+		snprintf(name, sizeof(name), "m%u", i);
+		assert_int_equal(members_remove(m, name, true), 0);
+	}
+	return m;
+}
+
 static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values)
 {
+	uint8_t ended[ENDED][16];
+	struct members *members = n > 40 ? NULL : draw_ended(prng, v6, values, ended);
 	static struct peer_config roster[MOST];
 	static uint8_t bytes[MOST][16];
 	static struct sock_filter code[SOURCE_FILTER_MOST];
@@ -113,7 +138,7 @@ static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values
 		draw_address(prng, bytes[i], values);
 		put_address(&roster[i].address, v6, bytes[i]);
 	}
-	len = source_filter_build(&gossip, code);
+	len = source_filter_build(&gossip, members, code);
 	assert_true(len > 0);
 	for (unsigned i = 0; i < 2000; i++) {
 		uint8_t source[16];
@@ -126,12 +151,15 @@ static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values
 			draw_near(prng, source, bytes[prng_below(prng, n)]);
 		for (unsigned k = 0; k < n; k++)
 			known |= k != gossip.self && memcmp(bytes[k], source, size) == 0;
+		for (unsigned k = ENDED - SOURCE_FILTER_ENDED; members && k < ENDED; k++)
+			known |= memcmp(ended[k], source, size) == 0;
 		packet_from(packet, v6, source);
 		assert_int_equal(run_filter(code, (unsigned)len, packet), known ? UINT32_MAX : 0);
 		packet_from(packet, v6, source);
 		packet[0] = v6 ? 0x45 : 0x60;
 		assert_int_equal(run_filter(code, (unsigned)len, packet), 0);
 	}
+	members_destroy(members);
 }
 
 TEST(test_random_rosters)
@@ -156,13 +184,13 @@ TEST(test_refused_rosters)
 	gossip.listen.ss_family = AF_INET;
 	for (uint32_t i = 0; i < 1000; i++)
 		put_address(&roster[i].address, false, (const uint8_t *)&i);
-	assert_int_equal(source_filter_build(&gossip, code), -E2BIG);
+	assert_int_equal(source_filter_build(&gossip, NULL, code), -E2BIG);
 	gossip.n_roster = 2;
 	gossip.listen.ss_family = AF_INET6;
 	roster[1].address.ss_family = AF_INET6;
 	inet_pton(AF_INET6, "::ffff:10.0.0.1",
 		&((struct sockaddr_in6 *)&roster[1].address)->sin6_addr);
-	assert_int_equal(source_filter_build(&gossip, code), -EAFNOSUPPORT);
+	assert_int_equal(source_filter_build(&gossip, NULL, code), -EAFNOSUPPORT);
 }
 
 static int socket_at(const char *text, struct sockaddr_in *at)
@@ -194,7 +222,7 @@ TEST(test_in_the_kernel)
 		roster[i].address.ss_family = AF_INET;
 		inet_pton(AF_INET, text, &((struct sockaddr_in *)&roster[i].address)->sin_addr);
 	}
-	program.len = (unsigned short)source_filter_build(&gossip, code);
+	program.len = (unsigned short)source_filter_build(&gossip, NULL, code);
 	assert_int_equal(
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);
 	for (unsigned i = 0; i < 200; i++) {
