@@ -10,6 +10,214 @@
 #include "agree/agree_private.h"
 #include "base/hash.h"
 
+/* The policies of this limiter, with their digests. */
+
+static uint64_t mix_word(uint64_t word)
+{
+	return splitmix64_next(&word);
+}
+
+static struct agree_row row_of(
+	const struct agree_policy *policy, uint32_t number, unsigned n_things)
+{
+	struct agree_row row = {.id = policy->id, .policy = number};
+
+	row.digest = mix_word(policy->id);
+	for (unsigned t = 0; t < n_things; t++) {
+		row.digest = mix_word(row.digest ^ policy->values[t]);
+		row.checks[t] = (uint16_t)mix_word(policy->values[t]);
+	}
+	return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	uint64_t left = ((const struct agree_row *)a)->id;
+	uint64_t right = ((const struct agree_row *)b)->id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Places each policy in its leaf, in one pass over them; a leaf is small. */
+static void place_rows(
+	struct agree_rows *rows, const struct agree_policy *policies, unsigned n, unsigned n_things)
+{
+	unsigned at[LEAVES];
+
+	for (unsigned i = 0; i < n; i++)
+		rows->first[leaf_of(policies[i].id) + 1]++;
+	for (unsigned leaf = 0; leaf < LEAVES; leaf++)
+		rows->first[leaf + 1] += rows->first[leaf];
+	memcpy(at, rows->first, sizeof(at));
+	for (unsigned i = 0; i < n; i++)
+		rows->rows[at[leaf_of(policies[i].id)]++] = row_of(&policies[i], i, n_things);
+}
+
+struct agree_rows *rows_create(const struct agree_policy *policies, unsigned n, unsigned n_things)
+{
+	struct agree_rows *rows = calloc(1, sizeof(*rows));
+
+	if (rows)
+		rows->rows = calloc((size_t)n + 1, sizeof(*rows->rows));
+	if (!rows || !rows->rows) {
+		free(rows);
+		return NULL;
+	}
+	rows->n = n;
+	place_rows(rows, policies, n, n_things);
+	for (unsigned leaf = 0; leaf < LEAVES; leaf++) {
+		unsigned first = rows->first[leaf], behind = rows->first[leaf + 1];
+
+		qsort(rows->rows + first, behind - first, sizeof(*rows->rows), compare_rows);
+		for (unsigned r = first; r < behind; r++)
+			rows->leaves[leaf] += rows->rows[r].digest;
+		rows->branches[leaf / BRANCHES] += rows->leaves[leaf];
+		rows->root += rows->leaves[leaf];
+	}
+	return rows;
+}
+
+static void rows_destroy(struct agree_rows *rows)
+{
+	if (rows)
+		free(rows->rows);
+	free(rows);
+}
+
+const struct agree_row *rows_find(const struct agree_rows *rows, uint64_t id)
+{
+	unsigned leaf = leaf_of(id);
+
+	for (unsigned r = rows->first[leaf]; r < rows->first[leaf + 1]; r++)
+		if (rows->rows[r].id == id)
+			return &rows->rows[r];
+	return NULL;
+}
+
+/* Differences of each peer. */
+
+int peer_begin(struct agree *a, struct agree_peer *p)
+{
+	if (!p->said)
+		p->said = calloc(AGREE_GROUP_MOST, sizeof(*p->said));
+	if (!p->since_ns)
+		p->since_ns = calloc(AGREE_GROUP_MOST, sizeof(*p->since_ns));
+	if (!p->walk) {
+		p->walk = calloc(1, sizeof(*p->walk));
+		if (p->walk)
+			p->walk->branch = BRANCHES;
+	}
+	if (!p->said || !p->since_ns || !p->walk)
+		return -ENOMEM;
+	a->views += !p->heard;
+	p->heard = true;
+	return 0;
+}
+
+unsigned found_at(const struct agree_peer *p, uint64_t id)
+{
+	unsigned low = 0, high = p->n_found;
+
+	while (low < high) {
+		unsigned mid = low + (high - low) / 2;
+
+		if (p->found[mid].id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool found_room(struct agree_peer *p)
+{
+	unsigned room = p->room ? 2 * p->room : 16;
+	struct agree_found *found;
+
+	if (p->n_found < p->room)
+		return true;
+	found = p->n_found < AGREE_KEPT ? realloc(p->found, room * sizeof(*found)) : NULL;
+	if (!found) {
+		p->overflow = true;
+		return false;
+	}
+	p->found = found;
+	p->room = room;
+	return true;
+}
+
+static void found_remove(struct agree *a, struct agree_peer *p, unsigned first, unsigned behind)
+{
+	if (first == behind)
+		return;
+	memmove(p->found + first, p->found + behind, (p->n_found - behind) * sizeof(*p->found));
+	p->n_found -= behind - first;
+	a->views++;
+}
+
+void found_set(struct agree *a, struct agree_peer *p, uint64_t id, uint32_t things, uint64_t now_ns)
+{
+	unsigned at = found_at(p, id);
+	bool there = at < p->n_found && p->found[at].id == id;
+
+	if (things == 0) {
+		found_remove(a, p, at, at + there);
+		return;
+	}
+	if (there) {
+		a->views += p->found[at].things != things;
+		p->found[at].things = things;
+		return;
+	}
+	if (!found_room(p))
+		return;
+	memmove(p->found + at + 1, p->found + at, (p->n_found - at) * sizeof(*p->found));
+	p->found[at] = (struct agree_found){id, things, now_ns};
+	p->n_found++;
+	a->views++;
+}
+
+void found_clear(struct agree *a, struct agree_peer *p, uint64_t first, uint64_t last)
+{
+	found_remove(
+		a, p, found_at(p, first), last == UINT64_MAX ? p->n_found : found_at(p, last + 1));
+}
+
+static void mark_since(struct agree *a, uint64_t *since_ns, bool differs, uint64_t now_ns)
+{
+	if ((*since_ns != 0) == differs)
+		return;
+	*since_ns = differs ? now_ns : 0;
+	a->views++;
+}
+
+static bool thing_differs(const struct agree *a, const struct agree_peer *p, unsigned thing)
+{
+	if (p->said[thing] == 0 || a->group[thing] == 0)
+		return false;
+	return thing == a->clock ? p->clock_differs : p->said[thing] != a->group[thing];
+}
+
+void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns)
+{
+	for (unsigned t = 0; t < a->n_group; t++)
+		mark_since(a, &p->since_ns[t], thing_differs(a, p, t), now_ns);
+	mark_since(a, &p->things_since_ns, !p->same_things, now_ns);
+}
+
+void compare_root(struct agree *a, struct agree_peer *p, uint64_t now_ns)
+{
+	bool differs = p->same_things && a->rows && p->root != a->rows->root;
+
+	mark_since(a, &p->roots_since_ns, differs, now_ns);
+	if (differs)
+		return;
+	found_clear(a, p, 0, UINT64_MAX);
+	p->overflow = false;
+	memset(p->walk, 0, sizeof(*p->walk));
+	p->walk->branch = BRANCHES;
+}
+
 int agree_create(const struct agree_params *params, struct agree **out)
 {
 	struct agree *a;
@@ -54,7 +262,8 @@ void agree_destroy(struct agree *a)
 	free(a);
 }
 
-unsigned peer_at(const struct agree *a, unsigned index)
+/* Returns the place of the first peer at an index or after it. */
+static unsigned peer_at(const struct agree *a, unsigned index)
 {
 	unsigned low = 0, high = a->n_peers;
 
@@ -69,7 +278,8 @@ unsigned peer_at(const struct agree *a, unsigned index)
 	return low;
 }
 
-const struct agree_peer *peer_find(const struct agree *a, unsigned index)
+/* Returns the state of a peer, or NULL. */
+static const struct agree_peer *peer_find(const struct agree *a, unsigned index)
 {
 	unsigned at = peer_at(a, index);
 

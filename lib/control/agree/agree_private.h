@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Shared by the files of lib/control/agree. rows.c has the policies of this limiter, found.c the
+ * Shared by the files of lib/control/agree. agree.c has the policies of this limiter and the
  * differences of peers; write.c writes messages, receive.c reads them.
  *
  * A message, big-endian: its kind, a part (enum agree_part), the epoch of the sender's start (8)
@@ -134,7 +134,6 @@ static inline uint64_t group_value(const struct agree *a, unsigned thing, uint64
 
 /* Returns NULL if out of memory. */
 struct agree_rows *rows_create(const struct agree_policy *policies, unsigned n, unsigned n_things);
-void rows_destroy(struct agree_rows *rows);
 
 /* Returns the row of an id, or NULL. */
 const struct agree_row *rows_find(const struct agree_rows *rows, uint64_t id);
@@ -152,12 +151,6 @@ unsigned found_at(const struct agree_peer *p, uint64_t id);
 /* Compare a peer's values of the group, and its root, with ours. */
 void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns);
 void compare_root(struct agree *a, struct agree_peer *p, uint64_t now_ns);
-
-/* Returns the place of the first peer at an index or after it. */
-unsigned peer_at(const struct agree *a, unsigned index);
-
-/* Returns the state of a peer, or NULL. */
-const struct agree_peer *peer_find(const struct agree *a, unsigned index);
 
 /* Returns the state of a peer, added if there is none; NULL: out of memory. Others can move. */
 struct agree_peer *peer_get(struct agree *a, unsigned index);
