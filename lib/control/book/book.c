@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
+#include "base/wire.h"
 #include "book/book_private.h"
 
 /* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
@@ -188,4 +190,191 @@ void book_find_silent(struct book *book, uint64_t now_ns)
 {
 	for (unsigned e = 0; e < book->n_edges; e++)
 		book->links[e].alive = book_alive(book, e, now_ns);
+}
+
+/* --- identity --------------------------------------------------------------------------------- */
+
+#define DIGITS      (BOOK_IDENTITY_TEXT - 1)
+#define WORD_DIGITS (DIGITS / 2)
+
+static void write_word(uint64_t word, char *text)
+{
+	for (int i = WORD_DIGITS - 1; i >= 0; i--, word >>= 4)
+		text[i] = "0123456789abcdef"[word & 15];
+}
+
+void book_identity_write(struct book_identity identity, char text[BOOK_IDENTITY_TEXT])
+{
+	write_word(identity.high, text);
+	write_word(identity.low, text + WORD_DIGITS);
+	text[DIGITS] = '\0';
+}
+
+/* Returns false if one is no digit. */
+static bool read_word(const char *text, uint64_t *word)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+
+	*word = 0;
+	for (unsigned i = 0; i < WORD_DIGITS; i++) {
+		const char *at = text[i] ? strchr(digits, text[i]) : NULL;
+		uint64_t digit = at ? (uint64_t)(at - digits) : 0;
+
+		if (!at)
+			return false;
+		*word = *word << 4 | (digit < 16 ? digit : digit - 6);
+	}
+	return true;
+}
+
+bool book_identity_read(const char *text, struct book_identity *identity)
+{
+	return strlen(text) == DIGITS && read_word(text, &identity->high) &&
+	       read_word(text + WORD_DIGITS, &identity->low) && book_identity_known(*identity);
+}
+
+/* --- head ------------------------------------------------------------------------------------- */
+
+/* The ledger of a message. Its head is the kind and the identity, big-endian. */
+
+uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at)
+{
+	*at++ = kind;
+	return wire_put64(wire_put64(at, book->identity.high), book->identity.low);
+}
+
+/*
+ * Finds the identity that all neighbours with one have sent; returns false as long as that is not
+ * clear.
+ */
+static bool neighbours_agree(const struct book *book, struct book_identity *identity)
+{
+	*identity = (struct book_identity){0};
+	for (unsigned e = 0; e < book->n_edges; e++) {
+		const struct book_link *link = &book->links[e];
+
+		if (!link->spoke)
+			return false;
+		if (!book_identity_known(link->says))
+			continue;
+		if (book_identity_known(*identity) && !book_identity_equal(*identity, link->says))
+			return false;
+		*identity = link->says;
+	}
+	return book_identity_known(*identity);
+}
+
+int book_read_head(
+	struct book *book, unsigned edge, uint8_t kind, const uint8_t *message, size_t len)
+{
+	struct book_link *link = &book->links[edge];
+	struct book_identity agreed;
+
+	if (len < BOOK_HEAD || message[0] != kind)
+		return -EBADMSG;
+	link->spoke = true;
+	wire_get64(wire_get64(message + 1, &link->says.high), &link->says.low);
+	if (!book_identity_known(book->identity) && neighbours_agree(book, &agreed))
+		book->identity = agreed;
+	if (!book_identity_known(book->identity) || !book_identity_known(link->says))
+		return -ESTALE;
+	if (book_identity_equal(book->identity, link->says))
+		return 0;
+	link->foreign++;
+	return -ESTALE;
+}
+
+void book_invalid(struct book *book, unsigned edge)
+{
+	book->links[edge].invalid++;
+}
+
+/* --- commit ----------------------------------------------------------------------------------- */
+
+/*
+ * Commits all accounts that need it together: one request to the disk in a round, however many have
+ * changed.
+ */
+
+void book_changed(struct book *book, struct book_account *account)
+{
+	if (account->changed || !book->ops->unsaved(book, account))
+		return;
+	account->changed = true;
+	TAILQ_INSERT_TAIL(&book->changed, account, next_changed);
+}
+
+bool book_unsaved(const struct book *book)
+{
+	return !TAILQ_EMPTY(&book->changed) || book->n_forgotten > 0;
+}
+
+static int account_save(
+	struct book *book, struct book_account *account, book_write write, void *context)
+{
+	uint8_t *body = account_write_head(book, account);
+	size_t len;
+	int ret = book->ops->save(book, account, body, &len);
+
+	if (ret)
+		return ret;
+	account->saving = account->stored = true;
+	if (!write)
+		return 0;
+	return write(context, account->id, book->record, (size_t)(body - book->record) + len);
+}
+
+int book_save(struct book *book, book_write write, void *context)
+{
+	struct book_account *account;
+	int ret = 0;
+
+	if (book->n_saving > 0 || book->n_forgetting > 0)
+		return -EBUSY;
+	/* Before the others: one of them may have begun again with such an id. */
+	while (ret == 0 && book->n_forgetting < book->n_forgotten) {
+		uint64_t id = book->forgotten[book->n_forgetting++];
+
+		ret = write ? write(context, id, NULL, 0) : 0;
+	}
+	for (account = TAILQ_FIRST(&book->changed); ret == 0 && account;
+		account = TAILQ_NEXT(account, next_changed)) {
+		book->n_saving++;
+		ret = account_save(book, account, write, context);
+	}
+	if (ret < 0) {
+		book_save_failed(book);
+		return ret;
+	}
+	return book->n_saving > 0 || book->n_forgetting > 0 ? 0 : -EAGAIN;
+}
+
+/* Accounts that have changed since wait again, after the others. */
+static void end_commit_round(struct book *book, bool durable)
+{
+	if (durable && book->n_forgetting > 0) {
+		book->n_forgotten -= book->n_forgetting;
+		memmove(book->forgotten, book->forgotten + book->n_forgetting,
+			book->n_forgotten * sizeof(*book->forgotten));
+	}
+	book->n_forgetting = 0;
+	book->has_store |= durable;
+	for (; book->n_saving > 0; book->n_saving--) {
+		struct book_account *account = TAILQ_FIRST(&book->changed);
+
+		TAILQ_REMOVE(&book->changed, account, next_changed);
+		account->saving = account->changed = false;
+		book->ops->committed(book, account, durable);
+		book_changed(book, account);
+	}
+}
+
+void book_committed(struct book *book)
+{
+	end_commit_round(book, true);
+}
+
+void book_save_failed(struct book *book)
+{
+	end_commit_round(book, false);
 }

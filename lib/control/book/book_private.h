@@ -35,12 +35,6 @@ uint8_t *account_write_head(const struct book *book, const struct book_account *
 
 void account_close(struct book *book, struct book_account *account);
 
-/* True if it is the account of that name, and not of another one with the same id. */
-bool account_is_named(const struct book_account *account, const struct book_name *name);
-
-/* Closes the account, and has its record removed. Returns 0, or -ENOMEM and it stays. */
-int account_forget(struct book *book, struct book_account *account);
-
 /* Returns the one of that id among n that are sorted, or NULL. */
 struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint64_t id);
 

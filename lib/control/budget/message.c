@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages to neighbours, big-endian. All begin with a head (book/head.c), and one about the tree:
+ * Messages to neighbours, big-endian. All begin with a head (book/book.c), and one about the tree:
  *
  *       17      1  flags, of enum tree_flag
  *       18      2  rank: edges to the root

@@ -7,7 +7,7 @@
  * equal at the receiver, it renews the accounts of that bucket. Otherwise it requests the entries.
  * A bucket is in a digest only if none of its accounts has anything new.
  *
- * A digest is a head (book/head.c) and, big-endian:
+ * A digest is a head (book/book.c) and, big-endian:
  *
  *       17      1  binary logarithm of the number of buckets, B
  *       18      8  stamp, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages to neighbours. One is a head (book/head.c), and entries of CONSERVE_ENTRY bytes,
+ * Messages to neighbours. One is a head (book/book.c), and entries of CONSERVE_ENTRY bytes,
  * big-endian:
  *
  *        0      8  id of the policy
