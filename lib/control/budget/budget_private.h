@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Types and functions that the files of lib/control/budget share, except timekeeper.c, which uses
- * none of them. The neighbours' terms are in terms.c, one account in account.c, the tree in tree.c
- * and the messages in message.c. The last file, budget.c, uses them all. Each calls only the files
- * that are named before it, and the book.
+ * none of them. One account and the neighbours' terms are in account.c, the tree in tree.c and the
+ * messages in message.c. The last file, budget.c, uses them all. Each calls only the files that are
+ * named before it, and the book.
  */
 #ifndef WEIR_BUDGET_PRIVATE_H
 #define WEIR_BUDGET_PRIVATE_H
@@ -116,19 +116,12 @@ static inline struct unit_account *unit_at(const struct budget *b, unsigned i)
 	return (struct unit_account *)b->book.accounts[i];
 }
 
-/* terms.c */
+/* account.c */
 
 /* Return this limiter's part, in units, of the total in force; and of another total. */
 uint64_t unit_share(const struct budget *b, const struct unit_account *account);
-uint64_t unit_share_of(const struct budget *b, const struct budget_policy *policy, uint64_t total);
 
 struct unit_terms unit_own_terms(const struct budget *b, const struct unit_account *account);
-
-/* Sets the total in force to the least of ours and the neighbours'. Returns true if it changed. */
-bool unit_go_by_least(const struct budget *b, struct unit_account *account);
-
-/* Assumes our own terms for all neighbours until they send theirs. */
-void unit_assume_terms(const struct budget *b, struct unit_account *account);
 
 /*
  * Stores a neighbour's terms. Returns false if the message is no newer than that of the present
@@ -137,7 +130,6 @@ void unit_assume_terms(const struct budget *b, struct unit_account *account);
 bool unit_receive_terms(
 	struct unit_edge *edge, const struct unit_terms *terms, const struct tree_header *header);
 
-/* account.c */
 extern const struct book_ops unit_ops;
 
 /* Apply changed terms: of a neighbour; or of this limiter, which sends them to all neighbours. */
