@@ -3,7 +3,7 @@
  */
 #include "loans.h"
 
-#include "engine/lending.h"
+#include "engine/engine.h"
 #include "instance.h"
 #include "tick.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/time.h"
-#include "engine/credit_states.h"
+#include "engine/credit_account.h"
 #include "engine/states.h"
 #include "packet/fragment.h"
 #include "packet/mark.h"

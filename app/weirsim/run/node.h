@@ -15,7 +15,7 @@
 
 #include "base/expiry.h"
 #include "base/time.h"
-#include "engine/credit_states.h"
+#include "engine/credit_account.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "police/policy_state.h"

@@ -3,7 +3,7 @@
  */
 #include "node_loans.h"
 
-#include "engine/lending.h"
+#include "engine/engine.h"
 #include "node_clock.h"
 #include "node_commit.h"
 #include "node_limits.h"

@@ -17,11 +17,62 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/time.h"
 #include "budget/budget.h"
-#include "engine/credit_lease.h"
+#include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "meter/credit.h"
 #include "policy/policy.h"
+
+/* --- lease of credit -------------------------------------------------------------------------- */
+
+/*
+ * Calculates the units of a quota to lease for a credit (meter/credit.h). Workers need enough until
+ * the next look of control, but units in a credit are not available elsewhere.
+ *
+ * The target is the use of a tenth of a second at the measured rate, at least an initial burst. It
+ * doubles whenever workers find a filled credit empty. The lease is only a part of the units that
+ * this limiter holds. If the quota runs low it is a small part, so that the last units are not in
+ * the credit of a limiter without packets.
+ *
+ * Pure; control.
+ */
+
+#define CREDIT_LEASE_NS (100 * MS_NS) /* time that a credit lasts: two ticks */
+#define CREDIT_IDLE_NS  SECOND_NS
+
+struct credit_lease {
+	uint64_t least;    /* units for the first packets after a pause */
+	uint64_t left;     /* units in the credit at the last look or fill */
+	uint64_t filled;   /* units in the credit after the last fill */
+	uint64_t need;     /* units that a refused packet needed since the last look, or 0 */
+	double rate;       /* units per second; rises immediately, falls slowly */
+	double boost;      /* units, after refusals */
+	uint64_t seen_ns;  /* time of the last look */
+	uint64_t taken_ns; /* last look that found units taken or requested */
+};
+
+/* Starts with an empty credit. */
+void credit_lease_init(struct credit_lease *lease, uint64_t least, uint64_t now_ns);
+
+/* Updates the lease with credit_left() and credit_wanted() at now_ns. */
+void credit_lease_look(struct credit_lease *lease, uint64_t left, uint64_t wanted, uint64_t now_ns);
+
+/*
+ * Returns the units to lease now, of `held` units in this limiter; 0: none. Returns more than are
+ * held only if a packet was refused; then it is the amount that the packet lacks. low: the quota
+ * runs low.
+ */
+uint64_t credit_lease_units(const struct credit_lease *lease, uint64_t held, bool low);
+
+/* Records that control has added units to the credit. */
+void credit_lease_fill(struct credit_lease *lease, uint64_t units);
+
+/* Records that control has emptied the credit. */
+void credit_lease_empty(struct credit_lease *lease);
+
+/* Returns true if no units were taken for CREDIT_IDLE_NS. */
+bool credit_lease_is_idle(const struct credit_lease *lease, uint64_t now_ns);
 
 struct limit_profile;
 
@@ -86,5 +137,30 @@ void credit_account_return(struct credit_account *account, const struct credit_o
 
 /* Returns true if units were taken or requested recently. */
 bool credit_account_is_active(const struct credit_account *account, uint64_t now_ns);
+
+/* --- credit of all workers -------------------------------------------------------------------- */
+
+/*
+ * The credits of an engine whose workers are states, not threads (engine/states.h), by slot: for
+ * the simulator and the replay of captures. One thread.
+ */
+
+/* Zeroed before use. */
+struct credit_states {
+	struct credit *credits;
+	struct credit_account *accounts; /* credit is NULL in slots without a quota */
+};
+
+/*
+ * Allocates credits for n_slots slots. The engine joins them to profiles, and has no other driver.
+ * Call it before adding states. Returns 0 or -ENOMEM; call credit_states_free() in both cases,
+ * after freeing the engine.
+ */
+int credit_states_alloc(struct credit_states *states, struct engine *engine, unsigned n_slots);
+void credit_states_free(struct credit_states *states);
+
+/* Starts the account of a policy with a quota. The slot is its index in the limiter. */
+struct credit_account *credit_states_begin(
+	struct credit_states *states, const struct credit_owner *owner, uint64_t now_ns);
 
 #endif

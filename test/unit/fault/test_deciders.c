@@ -15,7 +15,7 @@
 #include "allocate/allocate.h"
 #include "allocate/hierarchy.h"
 #include "base/time.h"
-#include "engine/credit_states.h"
+#include "engine/credit_account.h"
 #include "engine/states.h"
 #include "fault.h"
 #include "limiter/limiter.h"

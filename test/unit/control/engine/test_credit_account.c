@@ -12,7 +12,6 @@
 #include "base/prng.h"
 #include "base/time.h"
 #include "engine/credit_account.h"
-#include "engine/credit_states.h"
 #include "engine/profile.h"
 #include "group/roster.h"
 

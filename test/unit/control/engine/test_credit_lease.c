@@ -7,7 +7,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "engine/credit_lease.h"
+#include "engine/credit_account.h"
 
 #define LOOK   (5 * MS)
 #define LEAST  UINT64_C(1000)
