@@ -55,3 +55,13 @@ void *regroup_rows(const struct gossip *g, const struct regroup *map, const void
 	}
 	return moved;
 }
+
+void *remap_rows(const struct remap *map, const void *rows, size_t size)
+{
+	char *moved = calloc((size_t)map->n + 1, size);
+
+	for (unsigned i = 0; moved && i < map->n; i++)
+		if (map->from[i] != GOSSIP_ADDED)
+			memcpy(moved + i * size, (const char *)rows + map->from[i] * size, size);
+	return moved;
+}

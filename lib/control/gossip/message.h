@@ -16,12 +16,6 @@ struct correspondent {
 	uint32_t answered;
 };
 
-/* Checks an authentic message. Returns GOSSIP_MESSAGE, or the reason not to deliver it. */
-enum gossip_verdict message_take(struct gossip *g, unsigned from,
-	const struct datagram_header *header, const struct datagram_body *body, uint64_t now_ns);
-
-void messages_destroy(struct gossip *g);
-
 /* Prepares the correspondents of another roster, and puts them in force. 0 or -ENOMEM. */
 int messages_regroup(
 	const struct gossip *g, const struct regroup *map, struct correspondent ***out);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "gossip/echo.h"
+#include "gossip/estimator.h"
 #include "gossip/mesh.h"
 
 /*
@@ -69,7 +69,7 @@ struct announced {
 /*
  * Our news for each peer, one bit a policy: `once` has records that were never sent, `again` those
  * sent once, which are repeated because datagrams are lost. The others have sent records that
- * possibly did not arrive, see echo.h. The words of all peers for 64 policies are adjacent, because
+ * possibly did not arrive, see estimator.h. The words of all peers for 64 policies are adjacent, because
  * a change is news to all.
  */
 struct pending {

@@ -7,7 +7,7 @@
  * children. Parents have lower positions than children, so no value can return to its origin.
  *
  * An edge counts only while it is confirmed in both directions (membership.h), and both ends treat
- * it as a link. A limiter searches for the best candidate (tree_shape.h) that is alive:
+ * it as a link. A limiter searches for the best candidate (tree_table.h) that is alive:
  *
  *   - it probes the candidates better than its parent, one at a time; a probed limiter answers;
  *   - it sends UP to one that is alive. This one becomes its parent when it sends DOWN, and counts

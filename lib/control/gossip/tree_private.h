@@ -8,7 +8,6 @@
 #define WEIR_GOSSIP_TREE_PRIVATE_H
 
 #include "gossip/estimator.h"
-#include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
 /* Position of a neighbour that is not in the roster any more, while its sums are held. */

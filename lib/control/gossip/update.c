@@ -14,22 +14,13 @@
 
 #include "base/time.h"
 #include "gossip/estimator.h"
+#include "gossip/message.h"
 
 /*
  * A peer that we do not reach for longer keeps our last record of a policy withdrawn meanwhile,
  * until one of us restarts.
  */
 #define WITHDRAWN_NS (3600 * SECOND_NS)
-
-void *remap_rows(const struct remap *map, const void *rows, size_t size)
-{
-	char *moved = calloc((size_t)map->n + 1, size);
-
-	for (unsigned i = 0; moved && i < map->n; i++)
-		if (map->from[i] != GOSSIP_ADDED)
-			memcpy(moved + i * size, (const char *)rows + map->from[i] * size, size);
-	return moved;
-}
 
 /* A prepared update, which takes effect when nothing can fail any more. */
 struct update {
@@ -171,4 +162,60 @@ int gossip_update(struct gossip *g, const uint64_t *ids, unsigned n, const unsig
 	}
 	g->tick_ns = tick_ns;
 	return 0;
+}
+
+/* --- roster ----------------------------------------------------------------------------------- */
+
+/*
+ * Changes the roster at run time. Limiters in both rosters keep their state: it moves to their new
+ * index.
+ */
+
+static unsigned *previous_indices(const struct roster *before, const struct roster *roster)
+{
+	unsigned *from = calloc(roster->n, sizeof(*from));
+
+	for (unsigned i = 0; from && i < roster->n; i++) {
+		unsigned old = roster_find(before, roster->ids[i]);
+
+		from[i] = old < before->n ? old : GOSSIP_ADDED;
+	}
+	return from;
+}
+
+static void regroup_commit(struct gossip *g, const struct regroup *map)
+{
+	g->roster = map->roster;
+	g->self = g->from = map->self;
+	g->all_news = true;
+	g->changes++;
+}
+
+int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
+	struct keyring *keyring, uint64_t now_ns)
+{
+	struct regroup map = {.roster = roster, .self = self, .now_ns = now_ns};
+	struct correspondent **correspondents = NULL;
+	int ret = 0;
+
+	if (self >= roster->n || roster->ids[self] != g->roster->ids[g->self] ||
+		!keyring != !g->keyring)
+		return -EINVAL;
+	if (!g->estimator->regroup)
+		return -ENOTSUP;
+	map.from = previous_indices(g->roster, roster);
+	if (!map.from)
+		return -ENOMEM;
+	ret = messages_regroup(g, &map, &correspondents);
+	if (ret == 0)
+		ret = g->estimator->regroup(g, &map);
+	if (ret == 0) {
+		messages_commit(g, &map, correspondents);
+		regroup_commit(g, &map);
+		g->keyring = keyring;
+	} else {
+		free(correspondents);
+	}
+	free(map.from);
+	return ret;
 }

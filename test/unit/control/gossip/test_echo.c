@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "gossip/echo.h"
+#include "gossip/estimator.h"
 #include "gossip_world.h"
 
 #define TICK (50 * MS)

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "gossip/tree_outbox.h"
-#include "gossip/tree_shape.h"
 #include "gossip/tree_table.h"
 
 TEST(test_shape)
