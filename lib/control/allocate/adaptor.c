@@ -16,7 +16,7 @@
  * - The backlog is the unfinished work of a queue that is served at the local rate, from its first
  *   byte, and not only the part that exceeds the bucket. So a limiter with a large enough bucket
  *   shows its use of it, and does not lose it because nothing waited. The backlog counts up to the
- *   global burst, because a single bucket would not pass more, either. limiter/remember.c measures
+ *   global burst, because a single bucket would not pass more, either. limiter/aggregate.c measures
  *   it.
  * - A rate that rises counts with its newest steps, so that a load that moves is met within two of
  *   them, not when the history has turned over; less a burst, which needs no rate. A limiter that

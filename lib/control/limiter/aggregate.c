@@ -5,6 +5,10 @@
  */
 #include "limiter/aggregate.h"
 
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/bitmap.h"
 #include "base/math.h"
 #include "base/time.h"
 
@@ -70,4 +74,112 @@ uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 	if (burst < least)
 		burst = least;
 	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
+}
+
+/* --- idle policies ---------------------------------------------------------------------------- */
+
+/* Idle policies, which ticks leave out, become active again. */
+
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
+{
+	uint64_t period = a->policy.interval_ns, slept_ns;
+	double slept_s;
+
+	if (ticked_ns < a->next_ns)
+		return;
+	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
+	slept_ns = a->next_ns - period - a->measured_ns;
+	slept_s = (double)slept_ns / SECOND_NS;
+	a->measured_ns += slept_ns;
+	a->demand.seen = 1 - (1 - a->demand.seen) * demand_keep(a->policy.keep_per_second, slept_s);
+	allocate_rest(&a->state, slept_s);
+}
+
+void limiter_wake(struct limiter *l, unsigned policy)
+{
+	if (bitmap_has(l->active, policy))
+		return;
+	bitmap_set(l->active, policy);
+	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
+}
+
+/* --- history ---------------------------------------------------------------------------------- */
+
+/*
+ * Input of an allocator with a sliding history: average rates, and largest backlogs.
+ *
+ * The backlog is that of a virtual queue, which all arrivals enter and which is served at the local
+ * limit. For most policies the only data are the workers' counters at the ends of estimate
+ * intervals, which show:
+ *
+ *   - bytes that arrive evenly within each interval: a lower bound, because a burst within one
+ *     leaves no trace. An interval of T can hide a burst of up to local limit × T;
+ *   - a drop: the bucket was empty, so the queue was as long as the bucket is deep, or longer;
+ *   - if packets do wait (struct limiter_sample), the most that waited: the bucket is empty
+ *     meanwhile, so the queue was its depth longer than that.
+ *
+ * The largest of these counts, up to the global burst. A policer drops packets that a queue would
+ * keep, and they are counted as if they had been kept. So the result is the part of a bucket that
+ * the arrivals would have used.
+ *
+ * The rate is the average over the history, or over the newest steps if that is more. So a rise
+ * counts immediately, a fall when the history has forgotten the old rate. A burst is no such rise,
+ * or each would take from the others the rate that they live by.
+ */
+
+static double largest_backlog(const struct limiter *l, struct aggregate *a,
+	const struct limiter_sample *sample, const struct allocate_input *in)
+{
+	double bucket = (double)aggregate_burst(l, a), most = a->queue, waited;
+
+	a->queue = backlog_after(a->queue, in->demand_now * in->interval_s,
+		a->state.local_limit * in->interval_s, in->burst);
+	most = a->queue > most ? a->queue : most;
+	if (in->dropped && bucket > most)
+		most = bucket;
+	waited = sample->backlog > 0 ? bucket + (double)sample->backlog : 0;
+	most = waited > most ? waited : most;
+	return most < in->burst ? most : in->burst;
+}
+
+/*
+ * Makes the history with the first byte, as with flows; and again when it is to be of another
+ * length.
+ */
+static struct history *history_of(struct aggregate *a, const struct allocate_input *in)
+{
+	if (!a->history && in->demand_now > 0)
+		a->history = history_create(
+			a->policy.history_ns, a->policy.step_ns, a->measured_ns);
+	return a->history;
+}
+
+void aggregate_remember(const struct limiter *l, struct aggregate *a,
+	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns)
+{
+	double backlog = largest_backlog(l, a, sample, in);
+	struct history *history = history_of(a, in);
+
+	/* Without memory for one, or need, it is of this interval alone. */
+	in->demand = in->demand_now;
+	in->backlog = backlog;
+	if (!history)
+		return;
+	history_add(history, a->measured_ns, now_ns, in->demand_now * in->interval_s, backlog);
+	in->demand = fmax(
+		history_rate(history, now_ns), history_recent(history, now_ns, in->burst));
+	in->backlog = history_backlog(history, now_ns);
+}
+
+bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns)
+{
+	return a->queue > 0 || (a->history && (history_rate(a->history, now_ns) > 0 ||
+						      history_backlog(a->history, now_ns) > 0));
+}
+
+void aggregate_forget(struct aggregate *a)
+{
+	free(a->history);
+	a->history = NULL;
+	a->queue = 0;
 }

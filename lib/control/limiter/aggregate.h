@@ -22,7 +22,7 @@ struct aggregate {
 	struct steady_rate demand_slow; /* smoothed like the flows' rates */
 	double asked;                   /* the demand that was allocated by */
 	struct history *history;        /* NULL before the first byte, or if it remembers nothing */
-	double queue;                   /* bytes in the virtual one, see remember.c */
+	double queue;                   /* bytes in the virtual one, see aggregate.c */
 	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
 	unsigned n_flows;
 	struct allocate_state state;
@@ -170,7 +170,7 @@ uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *
 /* Returns the depth of the bucket here in bytes. */
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
 
-/* Fills in the data of the past for an allocator that remembers; see remember.c. */
+/* Fills in the data of the past for an allocator that remembers; see aggregate.c. */
 void aggregate_remember(const struct limiter *l, struct aggregate *a,
 	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns);
 
@@ -263,8 +263,6 @@ bool limiter_members_return(
 	struct limiter *l); /* ends a limiter_leave(), once limits are decided */
 void limiter_members_receive(struct limiter *l, const struct gossip_message *message);
 size_t limiter_members_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
-void limiter_members_regroup(
-	struct limiter *l, unsigned n, unsigned self, const unsigned *to, uint64_t *epochs);
 
 /*
  * loans_hold_grants() returns true while a part of the ledger's grants may be depth that an offer

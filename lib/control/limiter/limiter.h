@@ -95,9 +95,6 @@ struct limiter_policy {
 	uint64_t second; /* a digest of settings next to the limit: a peak; 0: nothing */
 };
 
-/* The id under which the burst of a hard limit moves, where the allocator divides it. */
-uint64_t limiter_burst_id(uint64_t id);
-
 /* Kind of a record; ids of two kinds may be the same. */
 enum limiter_record_kind {
 	LIMITER_RATES = 1, /* a hard limit's */

@@ -26,7 +26,8 @@
 /* Bytes of a full-sized packet, the unit of an indicator. */
 #define PACKET 1514
 
-uint64_t limiter_burst_id(uint64_t id)
+/* The id under which the burst of a hard limit moves, where the allocator divides it. */
+static uint64_t limiter_burst_id(uint64_t id)
 {
 	return splitmix64_next(&id);
 }
