@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/prng.h"
 #include "members/exchange.h"
-#include "members/exchange_private.h"
 
 #define NOWHERE UINT32_MAX /* in place of an index */
 
