@@ -11,7 +11,6 @@
 
 #include "base/prng.h"
 #include "place/fit.h"
-#include "place/plan.h"
 #include "place/predict.h"
 #include "trace.h"
 #include "worlds.h"

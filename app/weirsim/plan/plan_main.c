@@ -10,7 +10,7 @@
 
 #include "command/option.h"
 #include "command/output.h"
-#include "place/plan.h"
+#include "place/fit.h"
 #include "place/predict.h"
 #include "plan_report.h"
 

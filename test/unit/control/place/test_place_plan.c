@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "place/plan.h"
+#include "place/fit.h"
 #include "place/predict.h"
 
 #define SOURCES   60
