@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to the files of this library. The held and prefetched units are in balance.c, the
- * estimates of others in hints.c, requests and grants in round.c, messages in message.c. Periods
- * and records are in quota.c. Each calls only files that are named before it.
+ * Private to the files of this library. The held and prefetched units, and the rate at which
+ * they are spent, are in balance.c, the estimates of others in hints.c, requests and grants in
+ * round.c, messages in message.c. Periods and records are in quota.c. Each calls only files that are named before it.
  */
 #ifndef WEIR_QUOTA_PRIVATE_H
 #define WEIR_QUOTA_PRIVATE_H
