@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "classify/order.h"
-#include "classify/search.h"
 
 /* Compares packets to or from a prefix with a policy's prefix. */
 static enum candidate fit_prefix(const struct prefix *question, const struct prefix *named)

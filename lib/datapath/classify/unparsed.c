@@ -5,7 +5,7 @@
  * instead of the first that matches. Handles one packet at a time, because there are few. The cost
  * is that of a packet that no rule matches.
  */
-#include "classify/search.h"
+#include "classify/candidates.h"
 #include "classify/starts.h"
 
 /* State of a search. */
