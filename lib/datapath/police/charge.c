@@ -5,7 +5,6 @@
 #include "police/coloured.h"
 #include "police/policy_state.h"
 #include "police/sample.h"
-#include "police/total.h"
 
 #include "flow/new_flow.h"
 #include "source/source_table.h"

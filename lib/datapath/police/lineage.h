@@ -26,7 +26,6 @@
 
 #include "police/charge.h"
 #include "police/policy_state.h"
-#include "police/total.h"
 #include "policy/policy.h"
 
 /*

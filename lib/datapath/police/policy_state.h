@@ -362,4 +362,35 @@ static inline unsigned police_source_bits(
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }
 
+/*
+ * The state of policies with a total on a worker: a credit (meter/credit.h), and counters of
+ * packets that passed by its fallback.
+ */
+
+/*
+ * Returns true if so many units pass: by units that are paid for, or otherwise by the fallback,
+ * which is counted. The state's one writer.
+ */
+static inline bool police_pay(struct policy_extended *other, uint32_t cost, uint64_t now)
+{
+	enum credit_verdict verdict = credit_charge(
+		&other->meter.credit, &other->profile.credit, now, cost);
+
+	if (verdict == CREDIT_FALLBACK) {
+		counter_add(&other->fallback_packets, 1);
+		counter_add(&other->fallback_bytes, cost);
+	}
+	return verdict != CREDIT_REFUSES;
+}
+
+/*
+ * Returns true if they would pass. Nothing is taken, and others can take the units. The state's one
+ * writer.
+ */
+static inline bool police_can_pay(struct policy_extended *other, uint32_t cost, uint64_t now)
+{
+	return credit_look(&other->meter.credit, &other->profile.credit, now, cost) !=
+	       CREDIT_REFUSES;
+}
+
 #endif
