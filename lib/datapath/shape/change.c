@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "shape/queue_pace.h"
 #include "shape/shape_private.h"
 
 /* Bytes of the arrays that follow struct shaper, one after the other. */

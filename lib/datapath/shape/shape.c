@@ -4,7 +4,6 @@
  * The shaper's work per packet.
  */
 #include "shape/codel.h"
-#include "shape/queue_pace.h"
 #include "shape/shape_private.h"
 
 #define QUANTUM 8  /* packets of one queue, before other due queues get a turn */

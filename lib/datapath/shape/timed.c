@@ -3,7 +3,41 @@
  *
  * Timed queues: each packet's departure is fixed when it arrives.
  */
-#include "shape/edt.h"
+#include "shape/shape_private.h"
+
+typedef unsigned __int128 edt_t; /* 2^-64 ticks */
+
+/* One unit in 2^30 ticks, which are half a second to a second. Lower limits grant nothing. */
+#define EDT_RATE_LEAST (INT64_C(1) << 26)
+
+#define EDT_DEPTH_MOST (UINT64_C(1) << 62) /* ticks: a bucket that never fills */
+
+static inline edt_t edt_join(uint64_t ticks, uint64_t part)
+{
+	return (edt_t)ticks << 64 | part;
+}
+
+/* The time of so many units. */
+static inline edt_t edt_ticks(const struct shape_edt *edt, uint32_t units)
+{
+	return (edt_t)units * edt->gap_part + ((edt_t)((uint64_t)units * edt->gap) << 64);
+}
+
+/*
+ * Sets the time of one unit: 2^120 over the rate, rounded up, because a unit is 2^56 tokens.
+ * Returns false if the limit is too low.
+ */
+static inline bool edt_invert(struct shape_edt *edt, int64_t rate)
+{
+	edt_t gap;
+
+	if (rate < EDT_RATE_LEAST)
+		return false;
+	gap = (((edt_t)1 << 120) - 1) / (uint64_t)rate + 1;
+	edt->gap = (uint32_t)(gap >> 64);
+	edt->gap_part = (uint64_t)gap;
+	return true;
+}
 
 #define SEARCH   16 /* calendar chunks searched in one call for packets that leave */
 #define LATE_NOT UINT64_MAX
