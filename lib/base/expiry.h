@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/product.h"
+#include "base/math.h"
 
 /*
  * Denominator of the part of a limit that ends, rounded up; 0: no part ends, as for nearly all

@@ -12,7 +12,7 @@
 
 #include "base/expiry.h"
 #include "base/hash.h"
-#include "base/product.h"
+#include "base/math.h"
 
 /* The bits above it hold the sign and rates below 128 bytes a tick: 400 Gbit/s at 0.4 GHz. */
 #define TOKEN_SHIFT 56

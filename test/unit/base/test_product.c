@@ -7,7 +7,7 @@
 
 #include "base/expiry.h"
 #include "base/prng.h"
-#include "base/product.h"
+#include "base/math.h"
 
 #define RUNS 200000
 
