@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/conn.h"
+
 #define BOARD_SPANS 52
 
 enum {
@@ -73,5 +75,42 @@ void board_advance(struct board *board, uint32_t una);
 
 /* Sets these marks on all segments in flight, and drops all other information. */
 void board_forget(struct board *board, uint32_t marks);
+
+/* --- ranges ----------------------------------------------------------------------------------- */
+
+/*
+ * Received parts of a sequence: everything below `base`, and ranges above it, ascending and
+ * separate. The size is constant: a further range is rejected.
+ */
+
+#define RANGES_MAX 24
+
+enum ranges_verdict { RANGES_NEW, RANGES_HAD, RANGES_FULL };
+
+struct ranges {
+	uint64_t base;
+	uint32_t n;
+	struct {
+		uint32_t from, to; /* relative to base */
+	} at[RANGES_MAX];
+};
+
+/*
+ * Adds [from, to), which is not empty and within 2^32 of base. Returns RANGES_HAD if all of it was
+ * present.
+ */
+enum ranges_verdict ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
+
+/* Returns range i as absolute numbers. */
+static inline struct range ranges_get(const struct ranges *ranges, unsigned i)
+{
+	return (struct range){
+		ranges->base + ranges->at[i].from,
+		ranges->base + ranges->at[i].to,
+	};
+}
+
+/* Raises base to at least the end of range 0, as if all data below it had arrived. */
+void ranges_skip_hole(struct ranges *ranges);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "transport/board.h"
 #include "transport/conn.h"
-#include "transport/ranges.h"
 #include "transport/stream.h"
 
 struct quic_sender {

@@ -23,7 +23,6 @@
 
 #include "transport/board.h"
 #include "transport/conn.h"
-#include "transport/ranges.h"
 #include "transport/rtt.h"
 #include "transport/stream.h"
 #include "transport/window.h"

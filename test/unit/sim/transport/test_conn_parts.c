@@ -8,7 +8,6 @@
 
 #include "base/prng.h"
 #include "transport/board.h"
-#include "transport/ranges.h"
 #include "transport/rtt.h"
 #include "transport/tcp_parts.h"
 #include "transport/ticks.h"
