@@ -11,7 +11,7 @@
 
 #include "packet/parse.h"
 #include "transport/conn_state.h"
-#include "world/link_queue.h"
+#include "world/simnet.h"
 #include "shape/shape.h"
 #include "sim.h"
 

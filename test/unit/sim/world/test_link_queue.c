@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "world/link_queue.h"
+#include "world/simnet.h"
 
 #define MBIT UINT64_C(1000000)
 
