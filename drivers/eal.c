@@ -16,7 +16,7 @@
 #include <rte_ethdev.h>
 
 #include "eal_args.h"
-#include "fanout.h"
+#include "kernel_sockets.h"
 #include "kernel_port.h"
 #include "owner.h"
 #include "pci_card.h"

@@ -22,7 +22,7 @@
 
 #include "eal.h"
 #include "eal_args.h"
-#include "fanout.h"
+#include "kernel_sockets.h"
 #include "port.h"
 
 #define TRIAL_S 30 /* after this, it hangs */

@@ -119,7 +119,7 @@ int kernel_mtu(const char *name, unsigned *mtu)
 	return ret;
 }
 
-int kernel_set_mtu(const char *name, unsigned mtu)
+static int kernel_set_mtu(const char *name, unsigned mtu)
 {
 	struct ifreq request = {.ifr_mtu = (int)mtu};
 

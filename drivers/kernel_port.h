@@ -68,7 +68,6 @@ int kernel_link(const char *name, bool *up);
 
 /* Reads or sets the MTU. Returns 0 or a negative errno. */
 int kernel_mtu(const char *name, unsigned *mtu);
-int kernel_set_mtu(const char *name, unsigned mtu);
 
 /*
  * The longest frames that the kernel can send now on the interface with this index, in bytes

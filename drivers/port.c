@@ -18,10 +18,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "af_packet_tags.h"
 #include "eal_args.h"
-#include "fanout.h"
-#include "kernel_missed.h"
+#include "kernel_sockets.h"
 #include "kernel_port.h"
 #include "owner.h"
 #include "pci_card.h"

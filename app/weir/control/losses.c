@@ -14,7 +14,7 @@
 #include "drop/drop_reason.h"
 #include "event.h"
 #include "gossip_socket.h"
-#include "kernel_missed.h"
+#include "kernel_sockets.h"
 #include "instance.h"
 #include "refusals.h"
 #include "totals.h"
