@@ -13,7 +13,6 @@
 
 #include "ask/member.h"
 #include "capture/capture.h"
-#include "capture/link.h"
 #include "field.h"
 #include "probe/probe.h"
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "capture/capture.h"
-#include "capture/link.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 

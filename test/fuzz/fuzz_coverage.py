@@ -17,7 +17,7 @@ import subprocess
 # By target: its own files, and the least part of their edges in percent.
 OWN = {
     "budget": ("lib/control/(?:budget|quota)/", 62),
-    "capture": ("lib/io/capture/(?:capture|link)", 62),
+    "capture": ("lib/io/capture/capture", 62),
     "classify": ("lib/datapath/classify/(?!candidates|lines|wide)", 50),
     "config": ("lib/io/config/(?!key_table|terms)", 55),
     "etcd": ("lib/io/etcd/(?:kv|login)", 66),

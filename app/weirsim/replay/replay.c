@@ -18,7 +18,6 @@
 #include "capture/capture.h"
 #include "command/option.h"
 #include "config/load.h"
-#include "capture/link.h"
 #include "policy/config.h"
 #include "policy/value.h"
 #include "replay_decide.h"

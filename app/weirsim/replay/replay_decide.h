@@ -12,7 +12,7 @@
 
 #include "classify/classify.h"
 #include "drop/drop_reason.h"
-#include "capture/link.h"
+#include "capture/capture.h"
 #include "engine/counts.h"
 #include "police/charge.h"
 #include "policy/config.h"

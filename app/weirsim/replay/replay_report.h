@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "capture/link.h"
+#include "capture/capture.h"
 #include "policy/config.h"
 #include "replay_decide.h"
 

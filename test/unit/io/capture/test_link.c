@@ -7,7 +7,7 @@
 
 #include <pcap/dlt.h>
 
-#include "capture/link.h"
+#include "capture/capture.h"
 
 #define RAW_OF_OPENBSD 14
 #define BYTES          4096
