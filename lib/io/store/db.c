@@ -15,7 +15,7 @@
 
 #include <sodium.h>
 
-#include "store/machine_id.h"
+#include "store/sentinel.h"
 
 #define FILE_NAME    "records"
 #define JOURNAL_NAME "records-journal"

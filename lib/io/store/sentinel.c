@@ -4,6 +4,7 @@
 #include "store/sentinel.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,32 @@
 #include <unistd.h>
 
 #include <sodium.h>
+
+#define MACHINE_ID 32 /* hexadecimal digits, see machine-id(5) */
+
+/* machine-id(5) requires a keyed hash in place of the ID. */
+static const uint8_t machine_key[crypto_generichash_KEYBYTES] = "machine of a weir store";
+
+int store_machine(uint64_t *machine)
+{
+	uint8_t hash[crypto_generichash_BYTES];
+	char id[MACHINE_ID];
+	int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+
+	*machine = 0;
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE ? -errno : 0;
+	n = read(fd, id, sizeof(id));
+	close(fd);
+	if (n != MACHINE_ID)
+		return 0;
+	crypto_generichash(hash, sizeof(hash), (const uint8_t *)id, sizeof(id), machine_key,
+		sizeof(machine_key));
+	for (size_t i = 0; i < sizeof(*machine); i++)
+		*machine = *machine << 8 | hash[i];
+	return 0;
+}
 
 #define SLOTS      2
 #define SLOT_BYTES 4096                         /* no single disk write is in both slots */

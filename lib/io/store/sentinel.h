@@ -18,6 +18,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The machine that a store belongs to. */
+
+/*
+ * Sets a hash of /etc/machine-id, which does not reveal the ID, or 0 if this machine has none, such
+ * as some containers. Returns 0, or the negative errno of opening it. Any thread; it reads a file.
+ */
+int store_machine(uint64_t *machine);
+
 struct sentinel {
 	char path[PATH_MAX];
 	uint64_t sequence;      /* number of the last write; 0: there is no valid slot */

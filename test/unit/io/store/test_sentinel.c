@@ -17,7 +17,6 @@
 #include <sqlite3.h>
 
 #include "base/prng.h"
-#include "store/machine_id.h"
 #include "store/sentinel.h"
 #include "store/store.h"
 
