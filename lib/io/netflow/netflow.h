@@ -89,4 +89,10 @@ bool netflow_add_record(struct netflow *netflow, const struct netflow_record *re
 /* Ends the datagram. Returns the bytes of netflow->bytes to send, or 0 if it is empty. */
 size_t netflow_end(struct netflow *netflow, uint64_t now_ms);
 
+/*
+ * Copies at most `most` bytes of a text, in whole UTF-8 characters, and returns how many. Each byte
+ * that is invalid or not printable becomes a question mark. Adds no terminator. Pure.
+ */
+size_t netflow_text(uint8_t *out, size_t most, const char *text);
+
 #endif

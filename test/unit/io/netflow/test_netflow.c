@@ -8,7 +8,6 @@
 #include <ctype.h>
 
 #include "netflow/netflow.h"
-#include "netflow/netflow_text.h"
 
 #define DOMAIN 0x01020304
 #define BEGAN  UINT64_C(1700000000500) /* ms */
