@@ -12,7 +12,7 @@
 
 typedef __int128 level_t; /* 2^-56 units */
 
-/* Below this rate, in 2^-56 units a tick, a timed queue passes nothing: see shape/edt.h. */
+/* Below this rate, in 2^-56 units a tick, a timed queue passes nothing: see shape/timed.c. */
 #define EXACT_RATE_LEAST (INT64_C(1) << 26)
 
 /* A bucket that takes more than this to fill never does; ticks. */

@@ -148,7 +148,7 @@ struct shape_queue {
 	struct shape_packet *head, *second; /* second: undefined if fewer than two wait */
 	uint64_t due;                       /* tick of the first packet's next event */
 	uint64_t patience;                  /* most ticks that a packet waits */
-	uint64_t inverse;                   /* inverse of the rate, see queue_pace.h */
+	uint64_t inverse;                   /* inverse of the rate, see shape_private.h */
 	struct shared_bucket *shared;
 	uint32_t slot, place; /* position on the wheel */
 

@@ -45,7 +45,7 @@ int store_create(const char *directory, struct store_identity identity);
  *     -ENODATA          of an earlier version: its records have no names
  *     -EPROTONOSUPPORT  of a later version
  *     -EILSEQ           older than its sentinel (sentinel.h)
- *     -EXDEV            of another machine (machine_id.h)
+ *     -EXDEV            of another machine (sentinel.h)
  *     -EMEDIUMTYPE      one of its files is not a regular file
  *
  * or an error of the file system (-ENOSPC, -EROFS, -EACCES, -EIO).

@@ -74,7 +74,7 @@ enum telemetry_params {
 
 /* Effect of a command. The default requires the right to change something. */
 enum telemetry_effect {
-	TELEMETRY_CHANGES, /* only for peers with this right, see peer.h */
+	TELEMETRY_CHANGES, /* only for peers with this right */
 	TELEMETRY_READS,   /* for all peers */
 };
 

@@ -4,7 +4,7 @@
  * The two ends of a bulk transfer by TCP, as in Linux. RACK detects losses, with the threshold of
  * three (RFC 8985). There are tail loss probes, proportional rate reduction (RFC 6937) and F-RTO
  * (RFC 5682). Spurious reductions are undone (RFC 4015 by timestamps, DSACK). Timers and delayed
- * acknowledgements are those of Linux. The connection is established; see handshake.h for the
+ * acknowledgements are those of Linux. The connection is established; see conn_state.h for the
  * handshake.
  *
  * Features that do not occur at windows of a few segments are missing. They are HyStart, deferral

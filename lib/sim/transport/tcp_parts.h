@@ -8,7 +8,6 @@
  *   rack.c          detects losses
  *   tcp_recovery.c  changes the states, and the window in them
  *   bbr.c           the model, window and pace of BBR
- *   tcp_timer.c     selects and starts timers
  */
 #ifndef WEIR_SIM_TCP_PARTS_H
 #define WEIR_SIM_TCP_PARTS_H
