@@ -15,11 +15,12 @@
 
 #include "base/hash.h"
 #include "base/time.h"
+#include "engine/engine.h"
 #include "instance.h"
 #include "delays.h"
 #include "differs.h"
 #include "gossip_socket.h"
-#include "loans.h"
+#include "limiter/limiter.h"
 #include "kernel_lines.h"
 #include "event.h"
 #include "measure.h"
@@ -32,6 +33,61 @@
 #include "credits.h"
 #include "commit.h"
 #include "attach.h"
+
+struct instance;
+
+static struct lending_place bucket_place(const struct instance *inst, unsigned policy)
+{
+	return (struct lending_place){
+		.engine = &inst->engine,
+		.slot = inst->slots.of[policy],
+		.now = tick_now(),
+		.hz = inst->clock.hz,
+	};
+}
+
+/* A policy that waits for workers to leave its slot has no bucket yet. */
+static struct loan_bucket look_at_bucket(void *context, unsigned policy)
+{
+	struct lending_place place = bucket_place(context, policy);
+
+	if (place.engine->slots[place.slot].held)
+		return (struct loan_bucket){0};
+	return lending_look(&place);
+}
+
+static struct loan_taken take_tokens(
+	void *context, unsigned policy, uint64_t keep, uint64_t most, bool withhold)
+{
+	struct lending_place place = bucket_place(context, policy);
+
+	return lending_take(&place, keep, most, withhold);
+}
+
+static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns)
+{
+	struct lending_place place = bucket_place(context, policy);
+	uint64_t seen, given;
+
+	if (place.engine->slots[place.slot].held)
+		return 0;
+	do {
+		seen = lending_seen(&place);
+		if (control_now() >= until_ns)
+			return 0;
+		place.now = tick_now();
+		given = bytes;
+	} while (!lending_give(&place, seen, &given));
+	return given;
+}
+
+/* The buckets of the policies, for limiter_create(); all NULL without loans. Control. */
+static struct limiter_buckets loans_buckets(struct instance *inst)
+{
+	if (!inst->config->gossip.loans || !inst->engine.shared_buckets)
+		return (struct limiter_buckets){0};
+	return (struct limiter_buckets){inst, look_at_bucket, take_tokens, give_tokens};
+}
 
 /*
  * Time between two checks for differences of peers. A difference that has no name after the second

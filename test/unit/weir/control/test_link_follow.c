@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "link_follow.h"
+#include "links.h"
 
 #define STEP (SECOND_NS / 4)
 
