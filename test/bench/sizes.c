@@ -13,7 +13,6 @@
 #include "start.h"
 #include "totals.h"
 #include "delays.h"
-#include "delay_window.h"
 #include "police/extended.h"
 #include "shape/shape.h"
 

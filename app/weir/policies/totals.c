@@ -3,6 +3,14 @@
  */
 #include "totals.h"
 
+#include <string.h>
+
+#include <rte_ring.h>
+
+#include "base/counter.h"
+#include "instance.h"
+#include "rx_rings.h"
+
 void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more)
 {
 	totals->passed_packets += more->passed_packets;
@@ -65,4 +73,108 @@ struct worker_counters instance_worker_totals(const struct instance *inst)
 			totals.unparsed[r] += counter_read(&c->unparsed[r]);
 	}
 	return totals;
+}
+
+/* --- balance of packets ----------------------------------------------------------------------- */
+
+/*
+ * A packet moves from `received` to the queues of shaped policies, to the rings between workers,
+ * and to its end. Reading in this order can count a packet twice but never skip one, so received
+ * minus the rest is a lower bound of the missing packets. The opposite order gives one of the
+ * surplus.
+ */
+
+/* The burst in work, one from the rings, one from shaped policies, and one spare. */
+#define BURSTS_IN_WORK 4
+
+struct stages {
+	uint64_t received, shaped, rings, ended, transmitted;
+	uint64_t dropped[DROP_REASONS];
+};
+
+static void read_received(
+	const struct worker *worker, const struct path *path, struct stages *stages)
+{
+	(void)worker;
+	stages->received += counter_read(&path->counters.rx_packets);
+}
+
+static void read_shaped(const struct worker *worker, const struct path *path, struct stages *stages)
+{
+	(void)worker;
+	stages->shaped += counter_read(&path->counters.waiting);
+}
+
+static void read_rings(const struct worker *worker, const struct path *path, struct stages *stages)
+{
+	const struct rx_rings *rings = path->rings;
+
+	for (unsigned t = 0; rings && rings->owner == worker->index && t < rings->n_workers; t++)
+		if (rings->back[t])
+			stages->rings += rte_ring_count(rings->back[t]);
+}
+
+static void read_ended(const struct worker *worker, const struct path *path, struct stages *stages)
+{
+	uint64_t transmitted = counter_read(&path->counters.tx_packets);
+
+	(void)worker;
+	stages->transmitted += transmitted;
+	stages->ended += transmitted;
+	for (unsigned r = 0; r < DROP_REASONS; r++) {
+		uint64_t dropped = counter_read(&path->counters.dropped[r]);
+
+		stages->dropped[r] += dropped;
+		stages->ended += dropped;
+	}
+}
+
+typedef void stage_reader(
+	const struct worker *worker, const struct path *path, struct stages *stages);
+
+static stage_reader *const along[] = {read_received, read_shaped, read_rings, read_ended};
+
+static void read_stage(
+	const struct instance *inst, unsigned wire, stage_reader *read, struct stages *stages)
+{
+	for (unsigned w = 0; w < inst->config->n_workers; w++) {
+		const struct worker *worker = &inst->workers[w];
+
+		for (unsigned p = 0; p < worker->n_paths; p++)
+			if (wire == PACKET_BALANCE_ALL || worker->paths[p].wire == wire)
+				read(worker, &worker->paths[p], stages);
+	}
+}
+
+static struct stages read_stages(const struct instance *inst, unsigned wire, bool backwards)
+{
+	const unsigned n = sizeof(along) / sizeof(*along);
+	struct stages stages = {0};
+
+	for (unsigned s = 0; s < n; s++)
+		read_stage(inst, wire, along[backwards ? n - 1 - s : s], &stages);
+	return stages;
+}
+
+static uint64_t subtract_to_zero(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+struct packet_balance packet_balance(const struct instance *inst, unsigned wire)
+{
+	struct stages first = read_stages(inst, wire, false), last = read_stages(inst, wire, true);
+	struct packet_balance balance = {
+		.received = first.received,
+		.transmitted = first.transmitted,
+		.dropped = first.ended - first.transmitted,
+		.waiting = first.shaped + first.rings,
+		.missing = subtract_to_zero(
+			first.received, first.ended + first.shaped + first.rings),
+		.surplus = subtract_to_zero(last.ended + last.shaped + last.rings, last.received),
+		.in_work = (uint64_t)inst->config->n_workers * BURSTS_IN_WORK * BURST,
+	};
+
+	memcpy(balance.reasons, first.dropped, sizeof(balance.reasons));
+	return balance;
 }

@@ -17,7 +17,7 @@
 #include "links.h"
 #include "policy/value.h"
 #include "log.h"
-#include "packet_balance.h"
+#include "totals.h"
 #include "reload.h"
 #include "watch.h"
 

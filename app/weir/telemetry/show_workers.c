@@ -11,7 +11,6 @@
 #include "lengths.h"
 #include "links.h"
 #include "losses.h"
-#include "packet_balance.h"
 #include "queues.h"
 #include "busy.h"
 #include "packet/fragment.h"

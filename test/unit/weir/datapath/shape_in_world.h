@@ -16,7 +16,7 @@
 #include <rte_mbuf.h>
 
 #include "clock.h"
-#include "packet_balance.h"
+#include "totals.h"
 #include "policy_txn.h"
 #include "tick.h"
 

@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "delay_window.h"
+#include "delays.h"
 
 #define STEPS 3000
 #define BIN   100
