@@ -55,7 +55,7 @@
 #include "reload.h"
 #include "commit.h"
 #include "show.h"
-#include "socket_groups.h"
+#include "socket_users.h"
 #include "telemetry/server.h"
 #include "timed.h"
 #include "show_explain.h"

@@ -20,7 +20,7 @@
 #include "secret/group_keys.h"
 #include "secret/secret_file.h"
 #include "secret/trusted.h"
-#include "socket_groups.h"
+#include "socket_users.h"
 #include "store/store.h"
 #include "telemetry/server.h"
 

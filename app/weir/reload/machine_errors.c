@@ -13,7 +13,7 @@
 #include "policy/kind.h"
 #include "secret/group_keys.h"
 #include "secret/trusted.h"
-#include "socket_groups.h"
+#include "socket_users.h"
 
 /* Only checks the keys: their user reads them again. */
 static int check_keys(const struct config *config, uid_t user, const struct complaint_sink *to)

@@ -23,7 +23,7 @@
 #include "group_task.h"
 #include "json/diagnostics.h"
 #include "notify/notify.h"
-#include "socket_groups.h"
+#include "socket_users.h"
 #include "base/time.h"
 #include "policy/diff.h"
 

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "change.h"
-#include "requester.h"
+#include "socket_users.h"
 
 /* Number of outcomes that are remembered before the last change. */
 #define RELOAD_OUTCOMES 16

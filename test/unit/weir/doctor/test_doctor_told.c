@@ -19,7 +19,7 @@
 #include "gossip_socket.h"
 #include "kernel_port.h"
 #include "policy/value.h"
-#include "socket_groups.h"
+#include "socket_users.h"
 #include "store/store.h"
 #include "telemetry/server.h"
 #include "wire_offloads.h"
