@@ -24,7 +24,7 @@
 #include "eal.h"
 #include "event.h"
 #include "kept.h"
-#include "new_ledger.h"
+#include "ledger_store.h"
 #include "notify/notify.h"
 #include "numbers/policy_number.h"
 #include "policy/config.h"

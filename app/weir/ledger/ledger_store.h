@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "limiter/limiter.h"
+#include "policy/config.h"
 
 struct store;
 struct trusted_refusal;
@@ -47,5 +48,26 @@ void ledger_store_close(struct ledger_store *opened);
 
 /* Returns why it could not be opened, in words for the operator. */
 const char *ledger_store_reason(int error);
+
+/* --- a new ledger ----------------------------------------------------------------------------- */
+
+/*
+ * `weir --new-ledger`: the operator asserts that this limiter has never run. With `--accept-ledger`
+ * the operator asserts that no newer store exists and no other machine uses this one.
+ */
+
+/*
+ * Makes the empty store of a configuration, and its parent directory if only that is missing. The
+ * store gets the identity from the command line (`typed`), or (NULL) a new one. Reports on standard
+ * output, errors on standard error. Returns 0, -EEXIST (the limiter has run; its store is
+ * unchanged), -EINVAL (no identity), or an error of store_create().
+ */
+int new_ledger(const struct config *config, const char *typed);
+
+/*
+ * Accepts the store of a configuration as the newest one, and binds it to this machine. Returns 0
+ * or an error of store_accept(), which it reports.
+ */
+int accept_ledger(const struct config *config);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "allocate/allocate.h"
 #include "book/book.h"
-#include "new_ledger.h"
+#include "ledger_store.h"
 #include "store/store.h"
 
 END_POINTER(store_close, struct store *)

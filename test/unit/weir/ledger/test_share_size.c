@@ -6,7 +6,7 @@
  */
 #include "check.h"
 
-#include "share_size.h"
+#include "etcd_share.h"
 
 #define TOTAL  UINT64_C(100000000)
 #define CHUNK  UINT64_C(65536)
