@@ -42,10 +42,4 @@ void check_ledger(struct doctor *doctor);
 /* A part of check_ledger(): the records of an intact store, against the roster. */
 void check_roster(struct doctor *doctor);
 
-/*
- * Returns the bytes of DPDK memory that ports and workers need at least, with `queues` per port.
- * `page`: bytes of a page, or 0 for any size.
- */
-uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page);
-
 #endif

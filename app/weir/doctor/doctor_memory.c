@@ -39,7 +39,11 @@ static const unsigned page_kb[] = {2048, 1048576};
 
 #define N_SIZES (sizeof(page_kb) / sizeof(page_kb[0]))
 
-uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page)
+/*
+ * Returns the bytes of DPDK memory that ports and workers need at least, with `queues` per port.
+ * `page`: bytes of a page, or 0 for any size.
+ */
+static uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page)
 {
 	uint64_t bytes = 0;
 
