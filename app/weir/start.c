@@ -58,7 +58,6 @@
 #include "socket_users.h"
 #include "telemetry/server.h"
 #include "timed.h"
-#include "show_explain.h"
 #include "tap_session.h"
 #include "waits.h"
 #include "watch.h"

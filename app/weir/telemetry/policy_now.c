@@ -6,13 +6,156 @@
 #include <math.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "clock.h"
+#include "credits.h"
 #include "engine/profile.h"
+#include "etcd_share.h"
+#include "instance.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 #include "policy/value.h"
+#include "show.h"
 #include "tick.h"
 #include "totals.h"
+
+/* The quota of a policy, and an alarm when it is spent. */
+
+/* The group by the latest reports, and etcd if the quota is there. */
+static void read_total(const struct instance *inst, unsigned i, const struct quota_view *view,
+	struct show_total *of)
+{
+	const struct policy *policy = &inst->policies[i];
+	uint64_t left = view->group.remaining;
+	struct budget_share_view share = {0};
+	bool drawn = etcd_share_budget_of(inst, i, &share) && share.known;
+	uint64_t credit = credits_held(inst, inst->slots.of[i]), total;
+
+	total = drawn ? share.total : policy->total;
+	*of = (struct show_total){.total = total,
+		.prefetched = view->prepaid + credit,
+		/* For the ledger, units are spent once they are taken. */
+		.spent = view->spent - RTE_MIN(view->spent, view->prepaid + credit),
+		.left = left + RTE_MIN(credit, total - RTE_MIN(total, left)),
+		.known = view->group.known && !view->undated && !view->recovering &&
+			 (!policy->drawn || drawn),
+		.held = view->group.held};
+	/* The reply of etcd can be older than the reports of the group. */
+	if (drawn)
+		of->left = RTE_MIN(of->left + share.left, RTE_MAX(of->total, of->left));
+}
+
+bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of)
+{
+	const struct budget *budget = limiter_budget(inst->limiter);
+	struct quota_view view;
+	unsigned index;
+
+	if (!budget)
+		return false;
+	index = limiter_budget_index(inst->limiter, policy);
+	if (index == LIMITER_ADDED)
+		return false;
+	view = budget_view(budget, index, control_now());
+	read_total(inst, policy, &view, of);
+	return true;
+}
+
+/* A quota is spent if less than this part is left: packets are larger, or a limiter holds it. */
+#define SPENT_PART 1000
+
+static bool is_spent(const struct instance *inst, unsigned i)
+{
+	struct show_total of;
+
+	return show_total_of(inst, i, &of) && of.known && of.left <= of.total / SPENT_PART;
+}
+
+unsigned show_spent_totals(const struct instance *inst, const char **first)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; limiter_budget(inst->limiter) && i < inst->n_policies; i++)
+		if (is_spent(inst, i) && n++ == 0)
+			*first = inst->policies[i].name;
+	return n;
+}
+
+void alarm_spent_totals(const struct instance *inst, json_t *alarms)
+{
+	const char *first = "";
+	unsigned n = show_spent_totals(inst, &first);
+
+	if (n == 1)
+		json_array_append_new(alarms, json_sprintf("the total of %s is spent", first));
+	else if (n)
+		json_array_append_new(alarms,
+			json_sprintf("%u totals are spent, that of %s the first one", n, first));
+}
+
+const char *show_action(enum action action)
+{
+	static const char *const names[] = {
+		[ACTION_DROP] = "drop",
+		[ACTION_MARK] = "mark",
+		[ACTION_COUNT] = "count",
+		[ACTION_SHAPE] = "shape",
+		[ACTION_PASS] = "pass",
+	};
+
+	return names[action];
+}
+
+json_t *show_mark(enum action action, int mark)
+{
+	if (action != ACTION_MARK)
+		return json_null();
+	return mark == MARK_ECN ? json_string("ecn") : json_integer(mark);
+}
+
+static struct show_peak show_peak_of(const struct policy *policy, const struct limiter_view *view)
+{
+	const struct policy second = policy_with_terms(policy, &policy->colours.second);
+	struct show_peak peak = {NAN, NAN};
+
+	if (!policy_is_coloured(policy))
+		return peak;
+	peak = (struct show_peak){policy_rate(policy), view->local_limit};
+	if (policy->colours.actions[COLOUR_YELLOW].action == ACTION_DROP ||
+		meter_can(policy->meter, METER_SPILLS))
+		return peak;
+	if (meter_can(policy->meter, METER_PEAK))
+		return (struct show_peak){fmax(peak.group, policy_rate(&second)),
+			fmax(peak.here, limit_second_of(policy, view).rate)};
+	return (struct show_peak){
+		peak.group + policy_rate(&second), peak.here + limit_second_of(policy, view).rate};
+}
+
+enum action show_exceeding(const struct policy *policy)
+{
+	return policy_is_coloured(policy) ? policy->colours.actions[COLOUR_RED].action
+					  : policy->action;
+}
+
+void show_colours(json_t *json, const struct policy *policy)
+{
+	struct policy second = policy_with_terms(policy, &policy->colours.second);
+	json_t *colours = json_object_get(json, "colours");
+	bool spills = meter_can(policy->meter, METER_SPILLS);
+
+	if (!policy_is_coloured(policy))
+		return;
+	for (unsigned c = 0; c < COLOURS; c++) {
+		const struct colour_action *action = &policy->colours.actions[c];
+
+		json_object_set_new(json_object_get(colours, colour_name(c)), "mark",
+			show_mark(action->action, action->mark));
+	}
+	json_object_set_new(
+		json_object_get(colours, meter_can(policy->meter, METER_PEAK) ? "peak" : "excess"),
+		"limit", spills ? json_null() : show_limit(&second));
+}
 
 #define MICRO 1e6
 
@@ -185,7 +328,8 @@ static struct number_value word_value(const char *word)
 		}              \
 	}
 
-void policy_now_read(struct policy_now *now, struct number_value values[POLICY_NUMBER_ROWS])
+/* Reads the rows that have a column; after policy_now_look_closer() all rows of the table. */
+static void policy_now_read(struct policy_now *now, struct number_value values[POLICY_NUMBER_ROWS])
 {
 	static const struct number_value none = {VALUE_NONE, {0}};
 

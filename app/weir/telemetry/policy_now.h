@@ -78,9 +78,6 @@ struct number_value {
 	};
 };
 
-/* Reads the rows that have a column; after policy_now_look_closer() all rows of the table. */
-void policy_now_read(struct policy_now *now, struct number_value values[POLICY_NUMBER_ROWS]);
-
 /* Adds the numbers whose path is in this object, or in the reply if it is "". */
 void policy_now_json(json_t *json, struct policy_now *now, const char *object);
 

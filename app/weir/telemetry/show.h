@@ -68,9 +68,6 @@ json_t *show_health(const char *params, void *context);
 json_t *show_ledger(const char *params, void *context);
 json_t *show_ledger_forget(const char *params, void *context);
 
-/* Adds the records of the ledger whose policies are gone. */
-void show_unused(json_t *json, const struct instance *inst);
-
 json_t *show_log(const char *params, void *context);
 json_t *show_log_level(const char *params, void *context);
 json_t *show_match(const char *params, void *context);
@@ -107,7 +104,6 @@ const char *show_action(enum action action);
 struct show_peak {
 	double group, here;
 };
-struct show_peak show_peak_of(const struct policy *policy, const struct limiter_view *view);
 
 /* Returns the action for packets beyond that rate, or beyond the limit. */
 enum action show_exceeding(const struct policy *policy);
@@ -118,7 +114,6 @@ json_t *show_match_of(const struct config *config, const struct match *match);
 
 /* Returns the differences of a peer, a text each. */
 struct differs;
-json_t *show_differs(const struct differs *differs);
 
 /* Names of peers with other settings now, by their latest reports; null if there are none. */
 json_t *show_differing_peers(const struct instance *inst);
@@ -258,5 +253,10 @@ void show_rate(json_t *json, const struct policy *policy, const char *name, doub
 
 /* Adds a number of the policy's units as NAME_bytes or NAME. */
 void show_units(json_t *json, const struct policy *policy, const char *name, uint64_t units);
+
+struct instance;
+
+/* Withdraws the pending request and frees its memory. Control, before the workers end. */
+void explain_stop(struct instance *inst);
 
 #endif

@@ -6,7 +6,6 @@
  * time, and at least EXPLAIN_GAP_NS between two, so that clients cannot keep workers busy: an early
  * client gets "busy", and tries again.
  */
-#include "show_explain.h"
 
 #include <errno.h>
 #include <stdlib.h>

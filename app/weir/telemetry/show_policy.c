@@ -5,12 +5,19 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/time.h"
 #include "clock.h"
+#include "gossip/gossip.h"
 #include "instance.h"
+#include "limiter/limiter.h"
+#include "placing.h"
 #include "policy/units.h"
 #include "policy/value.h"
 #include "policy_now.h"
+#include "telemetry/server.h"
 
 #define MORE_MATCHES 7 /* in the list; weirctl match finds all of them */
 
@@ -165,4 +172,220 @@ json_t *show_policy(const char *params, void *context)
 	policy_now_json(json, &now, "");
 	add_given(json, &now);
 	return json;
+}
+
+/* --- /weir/policy_stats ----------------------------------------------------------------------- */
+
+/* The numbers of many policies in one reply: a list of columns, and rows. */
+
+/* Most rows of a reply, so that control's turn stays short. */
+#define ROWS_MOST 128
+
+/* Bytes for the command, the brackets, and the page's own members without the rows. */
+#define REPLY_FRAME 136
+
+static void put_count(struct json_text *row, bool applies, uint64_t count)
+{
+	if (applies)
+		json_text_integer(row, (int64_t)count);
+	else
+		json_text_null(row);
+}
+
+/*
+ * Adds the rows from an index on that fit. Returns the index after the last one. A row is made
+ * only once: the one that has no room is taken back.
+ */
+static unsigned put_rows(struct json_text *rows, struct instance *inst, unsigned start)
+{
+	unsigned i = start;
+
+	for (; i < inst->n_policies && i - start < ROWS_MOST; i++) {
+		char *row = rows->at;
+		struct policy_now now;
+
+		policy_now_look(&now, inst, i);
+		policy_now_row(rows, &now);
+		if (!rows->full)
+			continue;
+		rows->at = row;
+		break;
+	}
+	return i;
+}
+
+static void put_index(struct json_text *text, const char *key, bool has, unsigned index)
+{
+	json_text_key(text, key);
+	put_count(text, has, index);
+}
+
+/* Adds the members that do not depend on the rows. */
+static void put_head(struct json_text *text, const struct instance *inst)
+{
+	json_text_open(text, '{');
+	json_text_key(text, "generation");
+	put_count(text, true, inst->publisher.current->generation);
+	json_text_key(text, "at_ms");
+	json_text_real(text, (double)control_now() / MS_NS);
+	json_text_key(text, "columns");
+	json_text_open(text, '[');
+	policy_now_columns(text);
+	json_text_close(text, ']');
+}
+
+/* In replies of one generation a row belongs to the same policy. at_ms is the time of a reply. */
+json_t *show_policy_stats(const char *params, void *context)
+{
+	struct instance *inst = context;
+	char bytes[TELEMETRY_MAX_OUTPUT];
+	char *reply = malloc(TELEMETRY_MAX_OUTPUT);
+	struct json_text text = json_text_in(reply, TELEMETRY_MAX_OUTPUT), rows;
+	unsigned start, end, total = inst->n_policies;
+
+	if (!reply || !show_start(params, &start)) {
+		free(reply);
+		return NULL;
+	}
+	put_head(&text, inst);
+	rows = json_text_in(bytes, TELEMETRY_MAX_OUTPUT - json_text_bytes(&text) - REPLY_FRAME);
+	end = put_rows(&rows, inst, start);
+	put_index(&text, "total", true, total);
+	put_index(&text, "start", true, start);
+	put_index(&text, "next", end < total, end);
+	json_text_key(&text, "policies");
+	json_text_open(&text, '[');
+	json_text_raw(&text, bytes, json_text_bytes(&rows));
+	json_text_close(&text, ']');
+	json_text_close(&text, '}');
+	text.at[-1] = '\0';
+	return telemetry_give_text(inst->telemetry, reply);
+}
+
+/* --- placement -------------------------------------------------------------------------------- */
+
+#define MICRO 1e6
+
+static json_t *show_placed_worker(
+	const struct placing *placing, const struct policy *policy, unsigned w)
+{
+	const struct rebalance_worker *seen = &placing->seen.workers[w];
+	unsigned buckets = 0;
+	json_t *json;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		buckets += reta_target_of(&placing->reta_target, i) == w;
+	json = json_pack("{s:i, s:i, s:f, s:f, s:f}", "worker", w, "buckets", buckets, "p99_us",
+		seen->p99 * MICRO, "added_us", seen->added * MICRO, "handing", seen->handing);
+	show_rate(json, policy, "rate", placing->rates[w]);
+	show_rate(json, policy, "others", seen->others);
+	return json;
+}
+
+static json_t *workers_json(const struct placing *placing, const struct policy *policy)
+{
+	json_t *json = json_array();
+
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		json_array_append_new(json, show_placed_worker(placing, policy, w));
+	return json;
+}
+
+static json_t *placed_policy_json(const struct instance *inst, unsigned i)
+{
+	const struct policy *policy = &inst->policies[i];
+	const struct placing *placing = placing_of(inst, inst->slots.of[i]);
+	const struct rebalance *rebalance = &placing->rebalance;
+	struct placing_counts counts = placing_counts(placing);
+
+	return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
+		"name", policy->name, "state", rebalance_state_name(rebalance->state), "target_us",
+		(double)policy->slo_p99_ns / US_NS, "used", rebalance->used, "rounds",
+		json_uint(rebalance->rounds), "trials", json_uint(rebalance->trials), "changes",
+		json_uint(rebalance->changes), "moved", json_uint(counts.moved), "away",
+		counts.away, "kept_back", counts.kept, "owners", placing->n_rx_rings, "called_off",
+		json_uint(counts.called_off), "workers", workers_json(placing, policy));
+}
+
+static bool is_placed(const struct instance *inst, unsigned i)
+{
+	return placing_of(inst, inst->slots.of[i]) != NULL;
+}
+
+/* Null of a policy that is not placed. */
+json_t *show_placement(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	json_t *page = show_names("placements", params, inst, is_placed);
+	unsigned i;
+
+	if (page)
+		return page;
+	i = show_find(inst, params);
+	return i < inst->n_policies && is_placed(inst, i) ? placed_policy_json(inst, i) : NULL;
+}
+
+/* --- shares ----------------------------------------------------------------------------------- */
+
+/* The demand of each limiter for one policy, from the gossip of this limiter. */
+
+/* A policy, by its index. */
+struct shares {
+	const struct instance *inst;
+	unsigned policy;
+};
+
+/*
+ * Gets the demand and weight of a limiter: measured if it is this one, otherwise from its last
+ * report. Returns false if there is none that counts.
+ */
+static bool share_of(const struct shares *of, unsigned i, double *demand, double *weight)
+{
+	const struct limiter *limiter = of->inst->limiter;
+	struct limiter_view view;
+	struct gossip_sum told;
+
+	if (i == of->inst->config->gossip.self) {
+		limiter_view(limiter, of->policy, &view);
+		*demand = view.demand;
+		*weight = view.weight;
+		return true;
+	}
+	if (!gossip_reported_sum(limiter_gossip(limiter), of->policy, i, &told))
+		return false;
+	*demand = told.demand;
+	*weight = told.weight;
+	return true;
+}
+
+static json_t *share_json(const void *context, unsigned i)
+{
+	const struct shares *of = context;
+	const struct gossip_config *gossip = &of->inst->config->gossip;
+	double demand, weight;
+	json_t *json = json_pack(
+		"{s:s, s:b}", "name", gossip->roster[i].name, "self", i == gossip->self);
+
+	if (!share_of(of, i, &demand, &weight))
+		return json;
+	show_rate(json, &of->inst->policies[of->policy], "demand", demand);
+	json_object_set_new(json, "weight", json_real(weight));
+	return json;
+}
+
+/* params: "POLICY" or "POLICY,START". NULL if the policy's allocator does not gossip. */
+json_t *show_shares(const char *params, void *context)
+{
+	struct shares of = {.inst = context};
+	size_t len = params ? strcspn(params, ",") : 0;
+	char name[CONFIG_NAME_MAX];
+
+	if (!params || len >= sizeof(name))
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)len, params);
+	of.policy = show_find(of.inst, name);
+	if (of.policy == of.inst->n_policies || !of.inst->policies[of.policy].allocator->gossips)
+		return NULL;
+	return show_page("limiters", params[len] ? params + len + 1 : NULL,
+		of.inst->config->gossip.n_roster, TELEMETRY_PAGE, share_json, &of);
 }

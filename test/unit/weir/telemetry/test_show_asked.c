@@ -13,7 +13,6 @@
 #include "event.h"
 #include "fault.h"
 #include "show.h"
-#include "show_explain.h"
 #include "show_world.h"
 #include "store/store.h"
 #include "tap.h"

@@ -20,7 +20,6 @@
 #include "policy_txn.h"
 #include "reload.h"
 #include "show.h"
-#include "show_explain.h"
 #include "specimen.h"
 #include "store/store.h"
 #include "tap.h"
