@@ -4,21 +4,133 @@
 #include "replay_decide.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/time.h"
 #include "engine/credit_account.h"
+#include "engine/engine.h"
 #include "engine/states.h"
+#include "group/roster.h"
+#include "limiter/limiter.h"
 #include "packet/fragment.h"
 #include "packet/mark.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 #include "police/coloured.h"
 #include "police/lineage.h"
+#include "policy/config.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
-#include "replay_limits.h"
+
+struct replay_limits {
+	struct roster *roster; /* peers that never send anything */
+	struct limiter *limiter;
+	uint64_t longest_ns; /* longest of the estimate intervals */
+	uint64_t busy_ns;    /* time of the last packet */
+	bool needs_demand;   /* some meter uses the demand; otherwise intervals need not end */
+};
+
+/* Makes the limiter's policies. A quota is divided over the limiters, also if it is in etcd. */
+static struct limiter_policy *make_policies(
+	const struct config *config, unsigned n, uint64_t now_ns)
+{
+	struct limiter_policy *policies = engine_limiter_policies(
+		config->policies, config->n_policies, LOANS_NONE, (int64_t)(now_ns / SECOND_NS));
+
+	for (unsigned i = 0; policies && i < config->n_policies; i++) {
+		policies[i].drawn = false;
+		if (!policy_is_quota(&config->policies[i]))
+			policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
+	}
+	return policies;
+}
+
+/* Makes a roster of n. The names do not matter to limit/N. */
+static int make_roster(unsigned n, struct roster **out)
+{
+	uint32_t *ids = calloc(n, sizeof(*ids));
+	int ret;
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		ids[i] = i + 1;
+	ret = roster_create(ids, n, out);
+	free(ids);
+	return ret;
+}
+
+/* Starts at now_ns, for one of n limiters. Returns 0 or -ENOMEM. */
+static int limits_create(
+	struct replay_limits *limits, const struct config *config, unsigned n, uint64_t now_ns)
+{
+	struct limiter_policy *policies = make_policies(config, n, now_ns);
+	struct limiter_params params = {
+		.gossip = {.epoch = 1,
+			.branching = 1,
+			.timeout_ns = config->gossip.timeout_ns,
+			.datagram_max = config->gossip.datagram_max},
+		.policies = policies,
+		.n_policies = config->n_policies,
+		.n_workers = 1,
+		/* Nothing is granted: each limiter keeps its share of hard limits. */
+		.ledger = {.epoch = 1,
+			.lease_ns = config->ledger.lease_ns,
+			.timeout_ns = config->gossip.timeout_ns},
+	};
+	int ret = -ENOMEM;
+
+	*limits = (struct replay_limits){.busy_ns = now_ns};
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		const struct policy *policy = &config->policies[i];
+
+		limits->needs_demand |= meter_can(policy->meter, METER_AT_RANDOM);
+		if (policy->interval_ns > limits->longest_ns)
+			limits->longest_ns = policy->interval_ns;
+	}
+	if (policies)
+		ret = make_roster(n, &limits->roster);
+	params.gossip.roster = limits->roster;
+	if (ret == 0)
+		ret = limiter_create(&params, now_ns, &limits->limiter);
+	free(policies);
+	return ret;
+}
+
+static void limits_destroy(struct replay_limits *limits)
+{
+	limiter_destroy(limits->limiter);
+	roster_destroy(limits->roster);
+	*limits = (struct replay_limits){0};
+}
+
+/*
+ * Ends every estimate interval up to now_ns, before the packets of that time are counted. Returns
+ * true if any ended, so that views might have changed. Time must not step back. / Ends the
+ * intervals one by one while they have packets: for the longest interval, and one tick more, after
+ * the last packet. The quiet time after that is one interval of any length. A filter with zero
+ * input for two times ends in the same state as for both together. /
+ */
+static bool limits_advance(
+	struct replay_limits *limits, uint64_t now_ns, limiter_measure measure, void *context)
+{
+	bool ended = false;
+	uint64_t due;
+
+	if (!limits->needs_demand)
+		return false;
+	while ((due = limiter_next(limits->limiter)) <= now_ns) {
+		bool quiet = due - limits->busy_ns > 2 * limits->longest_ns;
+
+		limiter_tick(limits->limiter, quiet ? now_ns : due, measure, context);
+		ended = true;
+	}
+	limits->busy_ns = now_ns;
+	return ended;
+}
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
 #define ETHER_LEN   14

@@ -19,7 +19,6 @@
 #include "sums/sums.h"
 #include "node_clock.h"
 #include "record.h"
-#include "node_commit.h"
 #include "node_limits.h"
 #include "node_loans.h"
 #include "node_totals.h"

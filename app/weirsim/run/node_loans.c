@@ -5,7 +5,7 @@
 
 #include "engine/engine.h"
 #include "node_clock.h"
-#include "node_commit.h"
+#include "node_totals.h"
 #include "node_limits.h"
 #include "policy/kind.h"
 

@@ -32,9 +32,6 @@ double rates_in_force(const struct sim *sim, unsigned policy, struct rate_window
 double rates_flow(
 	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived);
 
-/* Returns true for a flow that adapts to its throughput, and has a line of its own. */
-bool rates_elastic(const struct sim *sim, const struct flow_record *flow);
-
 /*
  * Returns Jain's index of a policy's elastic flows that lived at least so many seconds of the
  * window; 0: none.
