@@ -12,7 +12,7 @@
 #include "instance.h"
 #include "port.h"
 #include "rx_wait.h"
-#include "worker_sleep.h"
+#include "worker.h"
 
 /* The watch of workers (watch.h) takes a worker for stalled after a few such times. */
 #define LONGEST_NS (25 * MS_NS)

@@ -43,4 +43,19 @@ static __rte_always_inline uint16_t burst_decide(struct worker *worker, const st
 	return decide(worker, burst, n, now, dropped);
 }
 
+/*
+ * The stages of a gathered burst while a capture runs: they also put packets into the tap. The
+ * worker's own thread.
+ */
+
+struct path;
+struct rte_mbuf;
+struct rx_burst;
+struct tap;
+struct worker;
+
+/* Does the same as burst_decide(). The tap can want packets of this burst, or none. */
+uint16_t burst_decide_tapped(struct worker *worker, struct tap *tap, const struct path *path,
+	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped);
+
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "policer.h"
-#include "policer_lend.h"
 #include "trying.h"
 #include "worker_data.h"
 

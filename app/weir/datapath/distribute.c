@@ -17,7 +17,6 @@
 #include <rte_ring.h>
 #include <rte_ring_peek.h>
 
-#include "drop.h"
 #include "shape_mbuf.h"
 #include "rx_rings.h"
 #include "tx.h"

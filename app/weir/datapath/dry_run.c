@@ -13,7 +13,6 @@
 
 #include <rte_mbuf.h>
 
-#include "altered.h"
 #include "counted.h"
 #include "burst_decide.h"
 #include "police/coloured.h"

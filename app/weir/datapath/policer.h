@@ -8,14 +8,20 @@
 #ifndef WEIR_APP_POLICER_H
 #define WEIR_APP_POLICER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "packet/mark.h"
+#include "police/borrow.h"
 #include "police/charge.h"
+#include "police/expire.h"
 #include "police/sample.h"
 #include "rx_burst.h"
+#include "worker_data.h"
 
 /* Rows: one for each kind of state, and one for policies below others. */
 enum { POLICER_LEVEL = POLICE_KINDS, POLICERS };
@@ -173,5 +179,44 @@ static inline uint32_t burst_flow_hash(struct rx_burst *burst, unsigned i)
 		return burst->mbufs[i]->hash.rss;
 	return burst_keep_flow_hash(burst, i);
 }
+
+/* Marks a packet in its buffer. Private to this room. */
+
+/*
+ * Marks a packet if its buffer is not shared and its IP header is in its first segment. A copy of a
+ * shared buffer would need another buffer, and there might be none. Returns true if it was marked.
+ */
+static inline bool policer_mark(struct rte_mbuf *m, const struct packet *packet, int how)
+{
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
+}
+
+/*
+ * Tokens that the bucket shared by all workers lends to a policy's bucket on a worker, also by a
+ * limit that has ended. Private to this room; the worker's own thread.
+ */
+
+/*
+ * Returns true if limits might have ended, so that policer_lend() is due. One branch for both
+ * kinds.
+ */
+static inline bool policer_limits_end(const struct worker *worker)
+{
+	return (worker->own.ended | worker->own.unheard) != 0;
+}
+
+/*
+ * Returns true if limits of shared buckets might have ended. Without shared buckets, the lines have
+ * the limits in force.
+ */
+static inline bool policer_loans_end(const struct worker *worker)
+{
+	return worker->shared_buckets && policer_limits_end(worker);
+}
+
+/* Lends the cost of a packet to a policy that is simple or police_borrows(). */
+void policer_lend(struct worker *worker, struct policy_state *state, uint32_t policy, uint32_t cost,
+	uint64_t now);
 
 #endif

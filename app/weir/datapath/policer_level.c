@@ -8,8 +8,6 @@
 #include "policer.h"
 
 #include "policer_free.h"
-#include "policer_lend.h"
-#include "policer_mark.h"
 #include "police/lineage.h"
 #include "police/sourced.h"
 #include "trying.h"

@@ -6,7 +6,7 @@
  */
 #include "policer_lines.h"
 
-#include "policer_lend.h"
+#include "policer.h"
 #include "police/eights.h"
 #include "trying.h"
 

@@ -7,9 +7,6 @@
  */
 #include "policer.h"
 
-#include "policer_lend.h"
-#include "policer_mark.h"
-
 /* Charges a packet. Returns true if it passes. Its source might have been metered already. */
 static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
@@ -54,3 +51,24 @@ static uint64_t charge_others(
 }
 
 const struct policer policer_other = {.charge = charge_others};
+
+/* --- total ------------------------------------------------------------------------------------ */
+
+/* Quotas in bytes. Only the length of a packet matters. */
+
+static uint64_t charge_totals(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	uint64_t drops = 0;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+		struct policy_state *state = burst_policy(w, burst, i);
+
+		drops |= (police_over_total(state, policer_bytes(state, burst, i), now) & 1) << i;
+	}
+	burst->unpaid += (uint16_t)__builtin_popcountll(drops);
+	return drops;
+}
+
+const struct policer policer_total = {.charge = charge_totals};

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 #include <rte_ethdev.h>
 
+#include "drop/drop_reason.h"
 #include "in_flight.h"
 #include "police/sample.h"
 #include "rx_burst.h"
@@ -58,6 +60,40 @@ static inline void rx_gather_noted(
 	burst->len = burst->frames.len;
 	if (unlikely(noted->segments != 1))
 		rx_gather_chains(burst, n);
+}
+
+/* --- altered frames --------------------------------------------------------------------------- */
+
+/*
+ * Frames that a device has merged or cut, and frames that are too long for the ports of the wire.
+ * The worker's own thread.
+ */
+
+/* Returns the reason to drop a gathered frame for any policy, or DROP_REASONS. */
+enum drop_reason altered_frame(const struct path *path, const struct rx_burst *burst, uint16_t i);
+
+/* Drops and counts these frames. Gathers the others again and returns their number. */
+uint16_t altered_drop(struct worker *worker, struct path *path, struct rx_burst *burst, uint16_t n);
+
+static inline uint32_t altered_frame_max(const struct path *path)
+{
+	return __atomic_load_n(&path->frame_max, __ATOMIC_RELAXED);
+}
+
+/*
+ * Returns false if a gathered burst has no such frame for sure. The compiler finds the longest
+ * frame with vectors; a comparison for each frame would be a branch.
+ */
+static inline bool altered_is_possible(
+	const struct path *path, const struct rx_burst *burst, uint16_t n)
+{
+	uint32_t longest = 0;
+
+	if (path->cuts)
+		return true;
+	for (uint16_t i = 0; i < n; i++)
+		longest = RTE_MAX(longest, burst->len[i]);
+	return longest > altered_frame_max(path);
 }
 
 #endif

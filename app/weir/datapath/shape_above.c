@@ -5,8 +5,7 @@
 
 #include <rte_mbuf.h>
 
-#include "policer_lend.h"
-#include "policer_mark.h"
+#include "policer.h"
 #include "police/lineage.h"
 #include "police/shaped.h"
 #include "shape_mbuf.h"

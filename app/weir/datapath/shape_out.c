@@ -9,7 +9,6 @@
 #include <rte_prefetch.h>
 
 #include "distribute.h"
-#include "drop.h"
 #include "leases_end.h"
 #include "shape_above.h"
 #include "shape_mbuf.h"

@@ -11,7 +11,6 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "drop.h"
 #include "rx_rings.h"
 #include "tap.h"
 #include "worker_data.h"

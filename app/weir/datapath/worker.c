@@ -4,27 +4,257 @@
 #include "worker.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <rte_prefetch.h>
+#include <rte_rcu_qsbr.h>
 
-#include "altered.h"
 #include "decide.h"
-#include "drop.h"
+#include "distribute.h"
 #include "in_flight.h"
 #include "burst_decide.h"
-#include "burst_decide_tapped.h"
 #include "leases_end.h"
 #include "packet/parse.h"
+#include "police/charge.h"
+#include "police/extended.h"
+#include "police/shaped.h"
 #include "rx.h"
+#include "rx_rings.h"
+#include "rx_wait.h"
+#include "shape/shape.h"
 #include "shape_out.h"
 #include "specimen.h"
+#include "stuck.h"
 #include "tick.h"
 #include "trying.h"
 #include "tx.h"
 #include "worker_data.h"
-#include "worker_limits.h"
-#include "worker_sleep.h"
-#include "worker_stop.h"
+
+/*
+ * New limits to apply before a burst. Each needs a cache line, so a change of 100,000 limits delays
+ * no packet by more than a microsecond or two.
+ */
+#define LIMITS_A_TURN 16
+
+struct worker;
+
+/* Lines of a table of sources to sweep at a time: a microsecond or two. */
+#define AGE_LINES 16
+
+static void apply_limit(
+	struct worker *w, const struct limit_profile *limit, uint64_t now, bool ended)
+{
+	struct policy_state *state = &w->policies[limit->policy];
+
+	police_limit(state, limit, now);
+	if (unlikely(limit->shaped) && police_is_shaped(state))
+		shaped_limit(w->shaper, state, limit, now, w->ticks_per_us * 1000000);
+	w->ending[limit->policy] = limit->ending;
+	if (unlikely(ended))
+		expire_replaced(w, limit->policy, now);
+}
+
+static void worker_apply_limits(struct worker *w, const struct limit_profile *limits, unsigned n)
+{
+	uint64_t now = tick_now();
+	bool ended;
+
+	expire_look(w, now);
+	shape_out_clock(w, now);
+	ended = expire_lasts(w);
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&w->policies[limits[i].policy]);
+	for (unsigned i = 0; i < n; i++)
+		apply_limit(w, &limits[i], now, ended);
+}
+
+/* Applies changed limits, some at a time. Returns true if there can be more. */
+static inline bool worker_take_limits(struct worker *worker)
+{
+	struct limit_profile limits[LIMITS_A_TURN];
+	unsigned n = limit_ring_take(&worker->limit_ring, limits, LIMITS_A_TURN);
+
+	if (unlikely(n > 0))
+		worker_apply_limits(worker, limits, n);
+	return n == LIMITS_A_TURN;
+}
+
+/* Applies all limits that control sent during a sleep, also those that it is still sending. */
+static void worker_catch_up(struct worker *w)
+{
+	for (unsigned i = 0; i <= LIMIT_RING_MAX / LIMITS_A_TURN && worker_take_limits(w); i++)
+		;
+}
+
+/* Sweeps a part of the next table of sources; call it only if there is one. */
+static void worker_age_table(struct worker *w)
+{
+	uint32_t policy = w->own.view.sourced[w->own.aged++ % w->own.view.n_sourced];
+
+	policy_state_age(&w->policies[policy], tick_now(), AGE_LINES);
+}
+
+/* If a packet is due sooner, the worker polls: to fall asleep and wake up takes as long. */
+#define SLEEP_LEAST_NS UINT64_C(5000)
+
+/* Returns the nanoseconds since the last packet, at this tick. */
+static uint64_t quiet_ns(const struct worker *w, uint64_t now)
+{
+	return (now - w->own.idle_since) / w->ticks_per_us * 1000;
+}
+
+/* Returns ns, or the time until a waiting packet is due if that is less. */
+static uint64_t until_due(const struct worker *w, uint64_t now, uint64_t ns)
+{
+	uint64_t due;
+
+	if (!shaper_waits(w->shaper))
+		return ns;
+	due = shaper_next(w->shaper, now) - now;
+	return RTE_MIN(ns, due / w->ticks_per_us * 1000);
+}
+
+/* Returns true if the worker must take something that control has published. Both threads. */
+static bool has_news(const struct worker *w)
+{
+	return !limit_ring_is_taken(&w->limit_ring) ||
+	       publisher_current(w->publisher)->generation !=
+		       __atomic_load_n(&w->generation, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&w->asked, __ATOMIC_RELAXED) != NULL ||
+	       __atomic_load_n(w->stop, __ATOMIC_RELAXED);
+}
+
+void worker_wake(const struct worker *w)
+{
+	if (w->wait && rx_wait_is_announced(w->wait) && has_news(w))
+		rx_wait_end(w->wait);
+}
+
+/* Offline while asleep, so that control never waits for a sleeper. */
+static void fall_asleep(struct worker *w)
+{
+	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
+}
+
+static void wake_up(struct worker *w)
+{
+	rte_rcu_qsbr_thread_online(w->publisher->rcu, w->index);
+	worker_catch_up(w);
+	counter_add(&w->counters.sleeps, 1);
+}
+
+static void pause_for(struct worker *w, uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+
+	fall_asleep(w);
+	nanosleep(&ts, NULL);
+	wake_up(w);
+}
+
+/* Sweeps the tables of sources as often as the pauses of the same time would. */
+static void age_after_wait(struct worker *w, uint64_t ns)
+{
+	if (w->own.view.n_sourced == 0)
+		return;
+	for (uint64_t pauses = ns / SLEEP_DEEP_NS; pauses > 0; pauses--)
+		worker_age_table(w);
+}
+
+static void wait_for_packets(struct worker *w, uint64_t ns)
+{
+	bool undisturbed;
+
+	rx_wait_announce(w->wait);
+	if (has_news(w)) {
+		rx_wait_cancel(w->wait);
+		return;
+	}
+	fall_asleep(w);
+	undisturbed = rx_wait(w->wait, ns);
+	wake_up(w);
+	if (undisturbed)
+		age_after_wait(w, ns);
+}
+
+/*
+ * Pauses at most until a waiting packet is due. Takes the limits that control has sent meanwhile.
+ * Called after a turn without work. The worker.
+ */
+static void worker_sleep(struct worker *w)
+{
+	uint64_t now, quiet, longest, ns;
+
+	if (w->idle == IDLE_POLL) {
+		rte_pause();
+		return;
+	}
+	now = tick_now();
+	quiet = quiet_ns(w, now);
+	longest = quiet < WAIT_AFTER_NS ? 0 : rx_wait_longest(w->wait);
+	ns = until_due(w, now, longest ? longest : idle_sleep_ns(quiet));
+	if (ns < SLEEP_LEAST_NS)
+		rte_pause();
+	else if (longest)
+		wait_for_packets(w, ns);
+	else
+		pause_for(w, ns);
+}
+
+/* Attempts in a row, with pauses, of the owner of a queue to get returned packets. */
+#define DRAIN_PAUSE_NS 500000
+#define DRAIN_TURNS    2000
+
+static bool owns_queue(const struct worker *w, const struct path *path)
+{
+	return path->rings && rx_rings_owned(path->rings, w->index);
+}
+
+/*
+ * Returns true if other workers can still return packets of this worker's queues. With `ended`,
+ * they return no more, and only packets in the rings count.
+ */
+static bool expects_packets(const struct worker *w, bool ended)
+{
+	for (unsigned i = 0; i < w->n_paths; i++)
+		if (owns_queue(w, &w->paths[i]) && (!ended || distribute_waits(&w->paths[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Notes that this worker has ended. If it owns shared queues, it transmits the packets that other
+ * workers return until all have ended, or for a time, and then drops the rest. The worker. / The
+ * worker sleeps between its looks, because others can need this CPU. It ends after some time,
+ * because a worker can have failed to start, or be stalled now. /
+ */
+static void worker_drain(struct worker *w)
+{
+	const struct timespec pause = {.tv_nsec = DRAIN_PAUSE_NS};
+	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
+	unsigned expected = w->n_workers - (unsigned)__builtin_popcountll(stuck_workers(w->stuck));
+
+	for (unsigned vain = 0; vain < DRAIN_TURNS && expects_packets(w, landed >= expected);) {
+		if (distribute_collect(w)) {
+			vain = 0;
+		} else {
+			vain++;
+			nanosleep(&pause, NULL);
+		}
+		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
+	}
+	for (unsigned i = 0; i < w->n_paths; i++)
+		if (owns_queue(w, &w->paths[i]))
+			distribute_drop(w, &w->paths[i]);
+	for (unsigned i = 0; i < w->n_paths; i++)
+		if (owns_queue(w, &w->paths[i]))
+			distribute_end(w, &w->paths[i]);
+}
 
 /*
  * Turns between two sweeps of a part of a table of sources. A part is also swept in each turn that

@@ -20,7 +20,7 @@
 #include "instance.h"
 #include "packet/parse.h"
 #include "policy/value.h"
-#include "tap_lots.h"
+#include "tap.h"
 #include "tap_session.h"
 #include "telemetry/server.h"
 

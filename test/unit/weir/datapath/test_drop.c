@@ -8,7 +8,7 @@
 
 #include <rte_eal.h>
 
-#include "drop.h"
+#include "tx.h"
 
 #define BUFFERS 127
 #define MANY    32

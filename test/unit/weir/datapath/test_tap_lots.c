@@ -12,7 +12,7 @@
 #include "classify/classify.h"
 #include "decide.h"
 #include "frame_layers.h"
-#include "tap_lots.h"
+#include "tap.h"
 #include "tick.h"
 
 #define POLICY    3

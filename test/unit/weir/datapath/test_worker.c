@@ -32,7 +32,6 @@
 #include "event.h"
 #include "fault.h"
 #include "flow/flow_sample.h"
-#include "idle.h"
 #include "limit_ring.h"
 #include "packet/fragment.h"
 #include "police/extended.h"
@@ -46,7 +45,6 @@
 #include "tap.h"
 #include "worker.h"
 #include "worker_memory.h"
-#include "worker_sleep.h"
 #include "worker_data.h"
 #include "tick.h"
 

@@ -23,7 +23,6 @@
 #include "specimen.h"
 #include "store/store.h"
 #include "tap.h"
-#include "tap_lots.h"
 #include "tap_session.h"
 #include "watch.h"
 

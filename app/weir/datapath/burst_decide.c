@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "burst_decide_tapped.h"
 
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "packet/parse.h"
 #include "rx.h"
 #include "tap.h"
-#include "tap_lots.h"
 
 /* Bytes of transport headers, and of a packet to show if its transport header is unknown. */
 #define TAP_TCP     20u
