@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sockets of DPDK's drivers af_packet and af_xdp: packets that the kernel drops because a socket
- * has no room, sockets that have lost their interface, and descriptors to wait at. The drivers
- * report none of these. The drivers open the sockets, so the program has a bind() of its own, which
- * libraries call too. It remembers these sockets.
+ * Corrects the sockets that DPDK's drivers af_packet and af_xdp open. The drivers report no losses of
+ * the kernel, choose wrong groups, and change tags.
  */
 #ifndef WEIR_DRIVERS_KERNEL_SOCKETS_H
 #define WEIR_DRIVERS_KERNEL_SOCKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Sockets of DPDK's drivers af_packet and af_xdp: packets that the kernel drops because a socket
+ * has no room, sockets that have lost their interface, and descriptors to wait at. The drivers
+ * report none of these. The drivers open the sockets, so the program has a bind() of its own, which
+ * libraries call too. It remembers these sockets.
+ */
 
 /*
  * Returns the packets that the kernel has dropped at the sockets of an interface since they were

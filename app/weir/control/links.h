@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The links of the ports, and the clocks of devices that stamp packets, both checked regularly.
- * Ends of wires that follow each other (link_follow.h) are taken down and brought up by a separate
+ * Ends of wires that follow each other are taken down and brought up by a separate
  * thread, because drivers and the kernel take time for it. Control.
  */
 #ifndef WEIR_APP_LINKS_H

@@ -29,7 +29,7 @@ enum dry_run_verdict {
 struct dry_run_result {
 	enum dry_run_verdict verdict;
 	enum drop_reason reason; /* DROP_REASONS: not dropped */
-	bool altered;            /* dropped before it is classified: see altered.h */
+	bool altered;            /* dropped before it is classified: see rx.h */
 	struct packet packet;    /* parsed by the classifier */
 	uint32_t slot;           /* slot of its policy, or CLASSIFY_NONE */
 	/* Slot of the level of its lineage that drops, marks, counts or delays it. */

@@ -54,7 +54,7 @@ struct tap {
 	uint32_t slot, reason; /* wanted ones, or TAP_ANY; slot TAP_NO_POLICY: without a policy */
 	uint32_t verdict;      /* wanted one, or TAP_ANY */
 	bool whole;
-	bool by_lot;     /* made by tap_lots_create(): see tap_lots.h */
+	bool by_lot;     /* made by tap_lots_create() */
 	uint32_t record; /* bytes of a record in the ring */
 	struct rte_ring *ring;
 	/* Written by the worker. */

@@ -146,13 +146,13 @@ void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 /* Adds the texts of an alarm that is active; each is a row in show_health.c. */
 typedef void alarm_fn(const struct instance *inst, json_t *alarms);
 
-/* show_differs.c */
+/* show_group.c */
 alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_peers_never_heard;
 alarm_fn alarm_wall_clock, alarm_spent_totals; /* show_quota.c */
 alarm_fn alarm_group;                          /* show_members.c */
 alarm_fn alarm_refused_reload;                 /* show_config.c */
 alarm_fn alarm_overshoots, alarm_full_sources; /* show_policy.c */
-/* alarm_ledger.c */
+/* show_ledger.c */
 alarm_fn alarm_ledger_failing, alarm_ledger_exchanged, alarm_ledger_recovering;
 alarm_fn alarm_ledger_sentinel, alarm_ledger_other, alarm_ledger_invalid;
 alarm_fn alarm_ledger_older, alarm_name_twice;

@@ -20,7 +20,7 @@
 #include "log.h"
 #include "trouble.h"
 
-#define WORD_MOST 1499 /* letters of a word, as in event_text.c */
+#define WORD_MOST 1499 /* letters of a word, as in event.c */
 
 static uint64_t boot_ns = 1000 * SECOND;
 
