@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Tries whether EAL accepts a configuration, in a process that ends immediately.
  */
 #include "eal_trial.h"
 

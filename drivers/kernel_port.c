@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The kernel interface of an af_packet or af_xdp device: properties that DPDK does not report.
  */
 #include "kernel_port.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Corrects the sockets that DPDK's drivers af_packet and af_xdp open.
  */
 #include "kernel_sockets.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Features of a kernel interface that change packets, by their names in `ethtool -k`.
  */
 #include "netdev_features.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One limiter per kernel interface: two would each send every frame.
  */
 #include "owner.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The PCI card of a port, from ROOT/sys ("": this machine's).
  */
 #include "pci_card.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A DPDK port of any kind, set up for a bump in the wire.
  */
 #include "port.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Rights of a process that the ports and wires of a configuration need.
  */
 #include "rights.h"
 

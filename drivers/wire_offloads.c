@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Offloads of a kernel interface that change packets before an af_packet or af_xdp port receives
+ * them.
  */
 #include "wire_offloads.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * `weir --check`: reads and checks configurations and the files that they name, without a start.
  */
 #include "check_files.h"
 

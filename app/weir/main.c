@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The program weir: options, configuration, start, control loop and stop.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * SIGTERM and SIGINT during a start.
  */
 #include "start_watch.h"
 

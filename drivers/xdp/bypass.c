@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Wires of kernel interfaces that outlive this process ("fail": "open").
  */
 #include "bypass.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Pins in the BPF file system, for bypass.c and bypass_check.c.
  */
 #include "bypass_check.h"
 

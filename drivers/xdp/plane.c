@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The process's side of the XDP data plane: memory that control and the programs at ports
+ * (plane.bpf.h) share.
  */
 #include "plane_inside.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A map from names to numbers, with constant expected time per operation (amortized).
  */
 #include "base/name_table.h"
 

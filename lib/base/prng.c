@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A small seeded generator (xoshiro256**, Blackman and Vigna 2018): the same seed gives the same
+ * numbers everywhere, so that a simulated run replays.
  */
 #include "base/prng.h"
 

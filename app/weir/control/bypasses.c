@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Wires that outlive this process (drivers/xdp/bypass.h), and the packets that bypassed it on them.
  */
 #include "bypasses.h"
 

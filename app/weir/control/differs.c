@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The differences between a peer and this limiter: other settings (agree/agree.h), or no datagrams
+ * that can be read.
  */
 #include "differs.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Gossip's UDP socket.
  */
 #include "gossip_socket.h"
 

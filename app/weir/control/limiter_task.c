@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The task of the limiter (limiter/limiter.h) in the appliance: its construction, its ticks, and
+ * the datagrams that it receives and sends.
  */
 #include "limiter_task.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The links of the ports, and the clocks of devices that stamp packets, both checked regularly.
  */
 #include "links.h"
 

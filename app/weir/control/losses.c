@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reports when packets are lost that no policy drops, when datagrams are rejected, and when that
+ * has ended.
  */
 #include "losses.h"
 

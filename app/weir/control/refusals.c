@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Rejected datagrams from the address of each limiter of the roster.
  */
 #include "refusals.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Workers that wait at the sockets of their ports while no packets come (rx_wait.h).
  */
 #include "waits.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The stages of a gathered burst: classify its packets, then decide them.
  */
 
 #include <string.h>

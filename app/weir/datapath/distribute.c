@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Distributes flows to all workers if a device has fewer queues than there are workers.
  */
 
 /* Use C11 acquire and release in rings, instead of barriers for this CPU only. */

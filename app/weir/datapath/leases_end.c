@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Ends limits of a worker if control does not renew their lease: base/expiry.h.
  */
 #include "leases_end.h"
 

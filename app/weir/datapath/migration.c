@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * How the owner of a receive queue moves sources to another worker.
  */
 
 /* See distribute.c. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * How a worker decides the packets of each kind of policy (enum police_kind).
  */
 #include "policer.h"
 

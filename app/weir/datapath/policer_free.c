@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Packets of policies below others, while every level above has tokens for the whole burst.
  */
 #include "policer_free.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The redirection table of a placed policy: the workers of its sources.
  */
 #include "reta.h"
 

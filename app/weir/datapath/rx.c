@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Receives a burst of a path, and gathers the headers of its frames.
  */
 #include "rx.h"
 

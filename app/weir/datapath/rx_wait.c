@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A worker without packets waits in ppoll() at the sockets of its ports.
  */
 #include "rx_wait.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait for a policy below others.
  */
 #include "shape_above.h"
 

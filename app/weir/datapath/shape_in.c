@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Packets of policies with ACTION_SHAPE on their way into the worker's shaper.
  */
 #include "shape_in.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The shaper's state of a waiting packet is in its mbuf, in a dynamic field (rte_mbuf_dyn.h).
  */
 #include "shape_mbuf.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * How waiting packets leave a worker: when they conform, when their policy leaves, or when the
+ * worker stops.
  */
 #include "shape_out.h"
 

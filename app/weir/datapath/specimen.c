@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Control requests the verdict that a worker would return for a packet now, without any effect.
  */
 #include "specimen.h"
 

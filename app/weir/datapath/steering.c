@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * How the owner of a receive queue sends packets of placed policies to the workers of their
+ * buckets.
  */
 
 /* See distribute.c. */

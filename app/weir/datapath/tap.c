@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A sample of a worker's packets for a capture, with the outcome of each.
  */
 #include "tap.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * How packets leave a worker: by the transmit queue of their path if the worker owns it, otherwise
+ * through a ring to the owner (rx_rings.h).
  */
 
 /* Use C11 acquire and release in rings, instead of barriers for this CPU only. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The loop of a worker lcore: receive a burst, decide, send.
  */
 #include "worker.h"
 

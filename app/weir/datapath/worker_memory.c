@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Memory of a worker and of its policies, on the worker's NUMA node.
  */
 #include "worker_memory.h"
 

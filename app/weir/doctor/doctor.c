@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Runs `weir --doctor`: lists, before the first start, the problems that this machine has with a
+ * configuration, each with a command that fixes it.
  */
 #include "doctor.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the doctor: the CPUs of workers and control, NUMA nodes, and the clock.
  */
 #include <stdio.h>
 #include <string.h>

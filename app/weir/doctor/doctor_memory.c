@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the doctor: huge pages, and the memory that the configuration needs.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the doctor: PCI cards, interfaces, MTUs, offloads, and the rights to use them.
  */
 #include <errno.h>
 #include <stdio.h>

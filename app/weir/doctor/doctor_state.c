@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the doctor: roster, secrets, sockets and addresses, and the state on disk.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads facts about the machine from /proc and /sys, or from a copy of a test.
  */
 #include "machine.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The members of the group, which change while packets flow: by an operator at any limiter, or by a
+ * new name in the file of one.
  */
 #include "group_task.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A member as the configuration has it, and the reverse.
  */
 #include "member_peer.h"
 

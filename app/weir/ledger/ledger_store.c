@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Opens a limiter's store (store/store.h): its epoch, and the records that the limiter begins with.
  */
 #include "ledger_store.h"
 

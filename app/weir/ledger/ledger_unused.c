@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Records of policies that this limiter does not have any more.
  */
 #include "ledger_unused.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Events about neighbours whose statements are rejected: they belong to another ledger, or cannot
+ * be true.
  */
 #include "ledger_watch.h"
 

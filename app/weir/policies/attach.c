@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Moves a policy into a slot and out of it: all its state, on control and each worker.
  */
 #include "attach.h"
 

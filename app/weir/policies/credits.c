@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Quotas (allocator quota) on this limiter.
  */
 #include "credits.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Outcomes and delays of shaped packets of each policy since it began.
  */
 #include "delays.h"
 

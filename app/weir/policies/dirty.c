@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Set of slots whose policy has unpublished changes: another limit, or other parts.
  */
 #include "dirty.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Waits until every worker uses all that control sent it before some time, and nothing older.
  */
 #include "grace.h"
 

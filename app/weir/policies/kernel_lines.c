@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Lines of the policies whose packets the kernel decides (drivers/xdp/plane.h).
  */
 #include "kernel_lines.h"
 

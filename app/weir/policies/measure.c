@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Measurements of policies for the limiter at every tick: bytes that arrived on all workers, and
+ * how they are distributed over workers.
  */
 #include "measure.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * State that a policy consists of, in addition to its limit.
  */
 #include "parts.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Placed policies, whose sources are assigned to workers: the state of each, and its rounds.
  */
 #include "placing.h"
 

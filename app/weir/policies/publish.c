@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Publishes the limiter's decisions to the workers: splits each limit over them, and sends each its
+ * part by its ring.
  */
 #include "publish.h"
 

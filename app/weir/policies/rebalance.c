@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Chooses workers for the buckets of one placed policy: the fewest workers that keep its objective.
  */
 #include "rebalance.h"
 

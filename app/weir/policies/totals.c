@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Counts of policies and workers, for operators (engine/counts.h).
  */
 #include "totals.h"
 

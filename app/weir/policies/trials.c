@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Trials of policies (policy/trial.h): where each counts on the workers, and how one begins and
+ * ends while packets flow.
  */
 #include "trials.h"
 

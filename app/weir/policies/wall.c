@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Wall clock for quota periods and for limits by time of day.
  */
 #include "wall.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Relates the errors of a whole configuration to the edits of policies that it was made with.
  */
 #include "edit_place.h"
 

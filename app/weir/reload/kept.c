@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * State directory (--state): the running configuration, the last good one, and the facts kept about
+ * both. kept_choose() selects the configuration of a start.
  */
 #include "kept.h"
 

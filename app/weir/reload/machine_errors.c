@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the files and groups of this machine that a configuration names: key files, a
+ * password's file, groups.
  */
 #include "machine_errors.h"
 

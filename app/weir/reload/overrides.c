@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Limits that an operator has set in place of configured ones until a time, and their file.
  */
 #include "overrides.h"
 

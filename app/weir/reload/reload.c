@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads the file again and puts its policies in force, at SIGHUP or at a client's request; and
+ * other changes of the configuration (change.h).
  */
 #include "reload.h"
 

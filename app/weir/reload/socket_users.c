@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Groups of the control socket: users who can read, and users who can change.
  */
 #include "socket_users.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Limits that hold for a while: by time of day (a policy's schedule), or until a time (an
+ * operator's override).
  */
 #include "timed.h"
 

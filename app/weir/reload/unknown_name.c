@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Messages about names in requests that do not exist, with the nearest name that does.
  */
 #include "unknown_name.h"
 

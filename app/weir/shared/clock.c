@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The time that control uses, and the frequency of the TSC.
  */
 #include "clock.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Limits that control sends to one worker: a ring of changed limits, and a hash of the last one
+ * sent for each policy, so that no limit is sent twice.
  */
 
 /* Use C11 acquire and release in rings, instead of barriers for this CPU only. */

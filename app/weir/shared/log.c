@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Log lines of Weir, and of EAL and its drivers.
  */
 #include "log.h"
 

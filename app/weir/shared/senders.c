@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Addresses from which limiters of the roster send.
  */
 #include "senders.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The slot of each policy: the index of its state on the workers.
  */
 #include "slot_map.h"
 

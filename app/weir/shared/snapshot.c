@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The data that all workers share: the tables of the classifier, and the data that belongs to them.
  */
 #include "snapshot.h"
 

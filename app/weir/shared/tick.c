@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The unit of time of meters, queues and clocks: ticks of the TSC.
  */
 #include "tick.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The state of a policy at one moment, and its numbers (numbers/number_table.h).
  */
 #include "policy_now.h"
 

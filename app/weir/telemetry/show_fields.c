@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Helpers of all answers: tables of fields, pages of long lists, and lookups by name.
  */
 #include "show.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Answers about peers and gossip, and alarms for peers that are lost or differ.
  */
 #include "show.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Answers about the ledger of hard limits, and its alarms.
  */
 #include "show.h"
 

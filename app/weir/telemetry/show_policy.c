@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Answers about policies: numbers, match, placement and shares; alarms for exceeded limits.
  */
 #include "show.h"
 

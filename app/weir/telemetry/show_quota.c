@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Answers about quotas, in the group and in etcd, and alarms for spent ones.
  */
 #include "show.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Taps of all workers, for a client that watches packets: one session at a time, of either kind.
  */
 #include "tap_session.h"
 

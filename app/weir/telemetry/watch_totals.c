@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reports when a quota nears its end, when it is spent, and when it has units again.
  */
 #include "watch_totals.h"
 

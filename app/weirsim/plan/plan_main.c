@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * weirsim plan: proposes a limiter for each source.
  */
 #include "plan_main.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Input of weirsim plan: an aggregate, its sources, and the limiters.
  */
 #include "plan_scenario.h"
 

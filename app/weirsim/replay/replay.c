@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * `weirsim replay`: runs a capture through the limiter's parser, classifier and meters, in the
+ * capture's own time. doc/operate/replay.md has its output and exit statuses.
  */
 #include "replay.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Decides frames as weir would: with the parser, classifier, meters and actions of its workers, in
+ * the order and at the times of the capture.
  */
 #include "replay_decide.h"
 

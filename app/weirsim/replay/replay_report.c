@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Output of a replay: a row of CSV for each packet, and a summary in JSON. doc/operate/replay.md
+ * has the columns and keys.
  */
 #include "replay_report.h"
 #include "police/charge.h"

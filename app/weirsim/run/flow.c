@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Traffic: flows of every kind on their way from a sender through a limiter to a receiver, and
+ * back.
  */
 #include "flow.h"
 

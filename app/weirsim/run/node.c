@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One limiter of the simulation: weir's control logic (lib/control/limiter) and packet decisions
+ * (lib/datapath/police), driven by its engine, on a clock of its own.
  */
 #include "node.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Limits that the meters of a node enforce.
  */
 #include "node_limits.h"
 

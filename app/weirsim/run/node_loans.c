@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Token loans of a simulated limiter.
  */
 #include "node_loans.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Policies with a quota at one limiter of the simulation.
  */
 #include "node_totals.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The path of one flow's packets, in order, through its limiter.
  */
 #include "path.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Measurements of a run: bytes by interval, of limiters and of flows, local limits, and the fate of
+ * every packet.
  */
 #include "record.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Computes the numbers of the paper from a record: rates over time, shares, fairness.
  */
 #include "report.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * weirsim run: a scenario from its file to its results.
  */
 #include "run.h"
 

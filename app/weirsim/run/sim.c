@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One run: the scenario's world at one instant of virtual time.
  */
 #include "sim.h"
 

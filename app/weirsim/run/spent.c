@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Units that packets have spent of quotas, at all limiters.
  */
 #include "spent.h"
 

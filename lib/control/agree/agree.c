@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Finds the settings in which the limiters of a group differ, although they must be the same.
  */
 #include "agree/agree.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Allocators compute the local limit from this limiter's measurements and its peers' reports.
  */
 #include "allocate/allocate.h"
 

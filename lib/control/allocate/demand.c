@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Interval counts → smoothed rates (section 3.1 of Raghavan et al., SIGCOMM 2007): the average
+ * arrival rate of each estimate interval, filtered by an EWMA.
  */
 #include "allocate/demand.h"
 

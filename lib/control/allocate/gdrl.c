@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Generalized distributed rate limiting (Stanojevic and Shorten, IWQoS 2009), and its indicators.
  */
 #include "allocate/gdrl.h"
 

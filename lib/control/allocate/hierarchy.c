@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Computes the present share of each policy of a hierarchy in its parent's limit, over all
+ * limiters.
  */
 #include "allocate/hierarchy.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A sliding history of arrivals and of their backlogs.
  */
 #include "allocate/history.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The book that one limiter keeps of the totals that a group shares: rates that move (the room
+ * conserve) or units that are spent (the room budget).
  */
 #include "book/book.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Quotas of units that the limiters of a roster spend together and never exceed.
  */
 #include "budget/budget.h"
 

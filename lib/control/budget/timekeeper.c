@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The time for periods: the wall clock, as far as it is plausible.
  */
 #include "budget/timekeeper.h"
 

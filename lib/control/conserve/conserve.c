@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Local limits whose sum never exceeds the limit.
  */
 #include "conserve/conserve.h"
 

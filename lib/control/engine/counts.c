@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Counters of workers, by slot: sums for operators, measurements for the limiter's allocation.
  */
 #include "engine/counts.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Fills the credit (meter/credit.h) of a policy with a quota.
  */
 #include "engine/credit_account.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Converts the limits that a limiter has decided into the profiles of its workers.
  */
 #include "engine/engine.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Converts a limiter's view of a policy into the profile of each worker for the packet path, and
+ * adapts the sampling rate.
  */
 #include "engine/profile.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * An engine whose workers are states, not threads: for the simulator and the replay of captures.
  */
 #include "engine/states.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One limiter's gossip, and the table of functions of an estimator (a way to learn the global
+ * sums).
  */
 #include "gossip/estimator.h"
 

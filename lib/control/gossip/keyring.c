@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The keys of one limiter: one for each other limiter of the group, made of the group's key and
+ * both names.
  */
 #include "gossip/keyring.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Every limiter sends to every other in turn: each tick to up to `branching` peers, the next in a
+ * random order.
  */
 #include "gossip/mesh.h"
 

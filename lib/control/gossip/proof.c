@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Decides if a datagram of any kind comes from its sender's present start (see membership.h).
  */
 #include "gossip/proof.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The neighbours of one limiter in the tree: a table of bounded size, for any size of the group.
  */
 #include "gossip/tree_table.h"
 

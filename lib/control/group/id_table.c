@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A read-only table of the 64-bit ids of policies: finds the index of an id in a time that does not
+ * grow with their number.
  */
 #include "group/id_table.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The graph over whose edges limiters move capacity to each other (GDRL, section II: connected,
+ * undirected).
  */
 #include "group/overlay.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A read-only directory of ids: the limiters of a group, or the policies of a limiter.
  */
 #include "group/roster.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The part that one limiter holds of a total.
  */
 #include "ledger/ledger.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One limiter: measurements and datagrams in, local limits and datagrams out.
  */
 #include "limiter/limiter.h"
 

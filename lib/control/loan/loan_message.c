@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The messages of loans, big-endian.
  */
 #include "loan/loan_message.h"
 

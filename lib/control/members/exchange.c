@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Makes the sets of members of all limiters equal, by messages over gossip.
  */
 #include "members/exchange.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Divides sources and the bucket among brokers: the principles, the quotas and the depths.
  */
 #include "place/place_private.h"
 

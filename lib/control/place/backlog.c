@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The mix of batch sizes of a broker, and the backlog that it causes.
  */
 #include <math.h>
 

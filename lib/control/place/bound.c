@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A lower bound of the wait that any placement has.
  */
 #include <math.h>
 #include <stddef.h>

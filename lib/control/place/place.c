@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Assigns the sources of an aggregate to brokers, and divides the aggregate's bucket among the
+ * brokers.
  */
 #include "place/place.h"
 

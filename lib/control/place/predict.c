@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Predicts the waits of a placement before a trial, from the rates and bursts of the sources.
  */
 #include "place/predict.h"
 

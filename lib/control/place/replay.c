@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Replays the batches of sources through one broker, and measures their waits.
  */
 #include <math.h>
 #include <stddef.h>

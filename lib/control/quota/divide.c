@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Units divided by weight, exactly: equations 5 and 6 of "A tree-based protocol for enforcing
+ * quotas in clouds" in whole numbers.
  */
 #include "quota/divide.h"
 

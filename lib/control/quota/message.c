@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Messages between neighbours about units: writes, reads and schedules them.
  */
 #include "base/math.h"
 #include "quota/quota_private.h"

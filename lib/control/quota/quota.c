@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A budget of units (bytes, packets, requests) over a period, which the limiters of a group spend
+ * together and never exceed.
  */
 #include <errno.h>
 #include <stdlib.h>

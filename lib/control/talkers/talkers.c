@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Top talkers: the senders of most bytes, estimated from a sample of packets that each stand for
+ * several (flow/packet_sample.h).
  */
 #include "talkers/talkers.h"
 

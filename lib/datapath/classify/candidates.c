@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Finds the policies that could match packets of which only some fields are given, in the
+ * classifier's order.
  */
 #include "classify/candidates.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Longest prefix match of IPv4 for a set of prefixes that never changes.
  */
 #include "classify/fib4_private.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Exports a classifier without pointers, in the format of lines_format.h.
  */
 #include "classify/lines.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Longest prefix match of IPv6 for a set of prefixes that never changes: a binary search over the
+ * lengths in use.
  */
 #include "classify/lpm6.h"
 

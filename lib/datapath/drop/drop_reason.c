@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The reasons why a received packet is not transmitted.
  */
 #include "drop/drop_reason.h"
 

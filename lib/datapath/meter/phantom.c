@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A token bucket that its classes share like a scheduler.
  */
 #include "meter/phantom.h"
 

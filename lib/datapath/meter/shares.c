@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A limiter's limit, divided over its workers by demand: for meters that cannot draw from one
+ * shared bucket (shared_bucket.h).
  */
 #include "meter/shares.h"
 

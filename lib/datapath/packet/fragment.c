@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The ports of a packet's later fragments.
  */
 #include "packet/fragment.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Marks a packet instead of dropping it: congestion experienced (RFC 3168), or another DSCP (RFC
+ * 2474).
  */
 #include "packet/mark.h"
 

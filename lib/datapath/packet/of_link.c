@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Protocols between the two ends of a link, which the link needs to work.
  */
 #include "packet/of_link.h"
 

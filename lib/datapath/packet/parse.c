@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Parses a packet's first bytes into the fields that Weir needs.
  */
 #include "packet/parse.h"
 

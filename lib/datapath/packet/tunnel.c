@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Classification of packets inside a tunnel.
  */
 #include "packet/tunnel.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * From a parsed and classified packet to its verdict: charge, sample, meter, action.
  */
 #include "police/charge.h"
 #include "police/coloured.h"

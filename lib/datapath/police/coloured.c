@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose meter gives colours (METER_COLOURS): their state on a worker in addition to struct
+ * policy_extended, which has the committed bucket and the profile of both.
  */
 #include "police/coloured.h"
 

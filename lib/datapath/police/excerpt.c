@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The part of a policy's state on a worker that one packet depends on, for any size of the rest.
  */
 #include "police/excerpt.h"
 

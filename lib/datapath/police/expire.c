@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The rest of a policy's limit on a worker when the lease has ended (base/expiry.h).
  */
 #include "police/expire.h"
 

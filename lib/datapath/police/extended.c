@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A policy's state on a worker before its first packet, and its memory beyond the line.
  */
 #include "police/extended.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A packet of a policy that is below others (policy/kind.h, policy_has_parent()): a client in a
+ * customer in a link.
  */
 #include "police/lineage.h"
 

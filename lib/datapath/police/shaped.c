@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose packets wait (ACTION_SHAPE): their state on a worker in addition to struct
+ * policy_extended, and how it gets their limit.
  */
 #include "police/shaped.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The packets of a burst whose sources have a meter each, metered together
+ * (lib/datapath/source/source_burst.h).
  */
 #include "police/charge.h"
 #include "police/sourced.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Delays of packets in a histogram whose bins grow with the delay: 8 bins per power of two.
  */
 #include "shape/delay.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Meters a burst of packets in one table.
  */
 #include "source/source_burst.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads captures with libpcap, from front to back, also from a pipe.
  */
 #include "capture/capture.h"
 

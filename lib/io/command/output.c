@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Writes results to files, or to standard output for the path "-".
  */
 #include "command/output.h"
 

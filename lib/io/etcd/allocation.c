@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The algorithm for drawing units (etcd.h lists the keys).
  */
 #include "etcd/allocation.h"
 

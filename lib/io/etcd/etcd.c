@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Quotas stored in etcd (v3, through its JSON gateway), so that no limiter owns them.
  */
 #include "etcd/etcd.h"
 

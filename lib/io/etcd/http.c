@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Posts a JSON text to the first of several endpoints that answers, and starts with that one the
+ * next time.
  */
 #include "etcd/http.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Builds the login to etcd (v3 authentication through its JSON gateway), and interprets the
+ * answers.
  */
 #include "etcd/login.h"
 

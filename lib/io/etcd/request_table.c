@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Requests of budgets, found by name.
  */
 #include "etcd/request_table.h"
 

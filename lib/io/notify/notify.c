@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reports the state of the process to the service manager: datagrams of sd_notify(3) to the socket
+ * of $NOTIFY_SOCKET.
  */
 #include "notify/notify.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The numbers of a policy by name: the rows of number_table.h, and the names that follow from a
+ * row.
  */
 #include "numbers/policy_number.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A thread for slow work (a disk, another machine, a large file), so that control never waits.
  */
 #include "offload/offload.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads the keys of a configuration, checks them against its roster, and makes a keyring.
  */
 #include "secret/group_keys.h"
 

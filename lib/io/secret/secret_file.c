@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Files of one secret each: 32 bytes as 64 hexadecimal digits in one line.
  */
 #include "secret/secret_file.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Files that only root and one user can change: keys, a configuration, the store of a ledger.
  */
 #include "secret/trusted.h"
 

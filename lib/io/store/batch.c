@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A batch of records that become durable together, in the order of batch_put().
  */
 #include "store/batch.h"
 

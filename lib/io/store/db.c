@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The store's file: an SQLite database with a rollback journal.
  */
 #include "store/db.h"
 

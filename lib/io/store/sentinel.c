@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The sentinel of a store: a file next to the store's directory with the number of commits and the
+ * random word of the newest start.
  */
 #include "store/sentinel.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Writes compact JSON into a buffer of fixed size, byte for byte like telemetry_text().
  */
 #include "telemetry/json_text.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Body of a datagram of these estimators, after its fixed part (gossip/datagram.h).
  */
 #include "sums/share.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A sender's scoreboard: the segments that it has sent, and their state.
  */
 #include "transport/board.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * One transport connection with both its ends, as a pure state machine in virtual time.
  */
 #include "transport/conn_state.h"
 

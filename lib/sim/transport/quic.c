@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The two ends of a bulk transfer by a protocol similar to QUIC (RFC 9002).
  */
 #include "transport/quic.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * TCP's estimate of the round trip time and its timeout, as in Linux.
  */
 #include "transport/rtt.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The bytes of a connection as a sequence of segments, all full except the last, and their
+ * counters.
  */
 #include "transport/stream.h"
 

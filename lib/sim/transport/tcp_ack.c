@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A TCP sender receives an acknowledgement.
  */
 #include "transport/tcp_parts.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A TCP sender: its start, the segments that it sends, and expired timers.
  */
 #include "transport/tcp_parts.h"
 

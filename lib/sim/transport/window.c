@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * A congestion window in segments, and its growth.
  */
 #include "transport/window.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The store of a simulated node: the newest record of each kind and id.
  */
 #include "world/disk.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The network of all simulations, in virtual time.
  */
 #include "world/simnet.h"
 
