@@ -146,16 +146,6 @@ static void watch_port(struct wire_offloads *offloads, unsigned i)
 	}
 }
 
-static void write_lines(const struct wire_offloads *offloads, FILE *out)
-{
-	for (unsigned i = 0; i < offloads->n; i++) {
-		const struct watched *w = &offloads->watched[i];
-
-		if (w->put_back)
-			fprintf(out, "%d %s %s\n", w->index, w->interface, w->breaking->feature);
-	}
-}
-
 /* Returns 0 or a negative errno. */
 static int write_record(const struct wire_offloads *offloads)
 {
@@ -172,7 +162,12 @@ static int write_record(const struct wire_offloads *offloads)
 			close(fd);
 		return ret;
 	}
-	write_lines(offloads, out);
+	for (unsigned i = 0; i < offloads->n; i++) {
+		const struct watched *w = &offloads->watched[i];
+
+		if (w->put_back)
+			fprintf(out, "%d %s %s\n", w->index, w->interface, w->breaking->feature);
+	}
 	ret = ferror(out) ? -EIO : 0;
 	if (fclose(out) && ret == 0)
 		ret = -errno;

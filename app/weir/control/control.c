@@ -84,13 +84,6 @@ static void run_tasks(struct instance *inst, const struct task *tasks, unsigned 
 	}
 }
 
-static void rest_tasks(struct instance *inst, const struct task *tasks, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (tasks[i].rest)
-			tasks[i].rest(inst);
-}
-
 int control_run(struct instance *inst, const struct task *tasks, unsigned n, int signal_fd)
 {
 	struct pollfd fds[1 + TASKS_MOST + TELEMETRY_MAX_FDS] = {
@@ -101,7 +94,9 @@ int control_run(struct instance *inst, const struct task *tasks, unsigned n, int
 		uint64_t next = first_due_task(inst, tasks, n);
 		bool ready;
 
-		rest_tasks(inst, tasks, n);
+		for (unsigned i = 0; i < n; i++)
+			if (tasks[i].rest)
+				tasks[i].rest(inst);
 		ready = poll(fds, n_fds, timeout_ms(control_now(), next)) > 0;
 
 		if (ready && fds[0].revents) {

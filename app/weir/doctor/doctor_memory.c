@@ -230,14 +230,6 @@ static const char *need_words(
 	return doctor_words(doctor, "%s %" PRIu64, how, need / PAGE);
 }
 
-static void find_few_pages(struct doctor *doctor, const struct huge *huge, uint64_t need)
-{
-	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
-				    .found = few_words(doctor, huge),
-				    .expected = need_words(doctor, huge, "at least", need),
-				    .remedy = reserve_command(doctor, huge, need)});
-}
-
 /* DPDK takes the buffers of a card from the card's own node first. */
 static void check_node_pages(struct doctor *doctor, const struct port_config *port)
 {
@@ -282,9 +274,12 @@ void check_hugepages(struct doctor *doctor)
 		need_words(doctor, &huge, "needed", need));
 	if (mounted)
 		doctor_add_fact(doctor, "hugetlbfs mounted");
-	if (huge.available < need)
-		find_few_pages(doctor, &huge, need);
-	else
+	if (huge.available < need) {
+		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+					    .found = few_words(doctor, &huge),
+					    .expected = need_words(doctor, &huge, "at least", need),
+					    .remedy = reserve_command(doctor, &huge, need)});
+	} else
 		for (unsigned i = 0; i < config->n_ports; i++)
 			check_node_pages(doctor, &config->ports[i]);
 	if (!eal_has_argument(config, "--in-memory") && !mounted)

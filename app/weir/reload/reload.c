@@ -625,14 +625,6 @@ static void commit_keys(struct reload *reload)
 	reload->keyring = NULL;
 }
 
-static void log_shadow(const struct instance *inst, bool was)
-{
-	if (instance_in_shadow(inst) && !was)
-		event(SHADOW);
-	else if (was && !instance_in_shadow(inst))
-		event(SHADOW_ENDED);
-}
-
 /* Gives the control socket to the groups of the configuration; reload->groups has the previous. */
 static int exchange_groups(struct reload *reload)
 {
@@ -681,7 +673,10 @@ static bool put_in_force(struct reload *reload)
 		exchanged = reload->error == 0;
 		if (!exchanged)
 			exchange_groups(reload);
-		log_shadow(reload->inst, shadow);
+		if (instance_in_shadow(reload->inst) && !shadow)
+			event(SHADOW);
+		else if (shadow && !instance_in_shadow(reload->inst))
+			event(SHADOW_ENDED);
 	}
 	if (reload->error == 0 && x) {
 		group_take_file(reload->inst, gossip);
@@ -806,14 +801,6 @@ static void end_change(struct reload *reload)
 		change_clear(change);
 }
 
-static void end_clearing(struct reload *reload)
-{
-	pthread_join(reload->thread, NULL);
-	reload->phase = IDLE;
-	if (reload->digest[0])
-		kept_put_digest(reload->inst->kept, reload->digest);
-}
-
 /* Begins the next due work: the record of a start, a queued reload, or an undo. */
 static void begin_what_is_due(struct reload *reload)
 {
@@ -844,15 +831,6 @@ static void log_waiting(struct reload *reload)
 		event_count("cpu", reload->inst->config->workers[worker]));
 }
 
-static void end_reload(struct reload *reload)
-{
-	policy_txn_free(reload->policy_txn);
-	reload->policy_txn = NULL;
-	if (reload->said)
-		event(RELOAD_OVER);
-	reload->said = false;
-}
-
 void reload_advance(struct instance *inst)
 {
 	struct reload *reload = inst->reload;
@@ -865,11 +843,20 @@ void reload_advance(struct instance *inst)
 			commit_reload(reload);
 		else if (reload->phase == SAVING)
 			end_change(reload);
-		else
-			end_clearing(reload);
+		else {
+			pthread_join(reload->thread, NULL);
+			reload->phase = IDLE;
+			if (reload->digest[0])
+				kept_put_digest(reload->inst->kept, reload->digest);
+		}
 	}
-	if (reload->policy_txn && policy_txn_finish(reload->policy_txn))
-		end_reload(reload);
+	if (reload->policy_txn && policy_txn_finish(reload->policy_txn)) {
+		policy_txn_free(reload->policy_txn);
+		reload->policy_txn = NULL;
+		if (reload->said)
+			event(RELOAD_OVER);
+		reload->said = false;
+	}
 	log_waiting(reload);
 	if (can_begin(reload))
 		begin_what_is_due(reload);

@@ -227,14 +227,6 @@ static const struct show_field rounds_fields[] = {
 	SHOW_FIELD_AS("longest_round_ms", commit_view, MS, counters.most_ns), {0}};
 #undef FIELD
 
-static void add_finishing(json_t *json, const struct commit_view *commit)
-{
-	show_fields(json, store_fields, commit, NULL);
-	json_object_set_new(json, "error",
-		commit->error ? json_string(ledger_store_reason(commit->error)) : json_null());
-	show_fields(json, rounds_fields, commit, NULL);
-}
-
 /* Adds the rejected messages and statements, and the neighbours of other ledgers. */
 static void add_disputes(json_t *json, const struct instance *inst)
 {
@@ -270,7 +262,11 @@ static json_t *whole_ledger_json(const struct instance *inst)
 	json_object_set_new(json, "state", json_string(state_of(inst, &commit, kept, recovering)));
 	json_object_set_new(json, "recovering_policies", json_uint(recovering));
 	if (kept) {
-		add_finishing(json, &commit);
+		show_fields(json, store_fields, &commit, NULL);
+		json_object_set_new(json, "error",
+			commit.error ? json_string(ledger_store_reason(commit.error))
+				     : json_null());
+		show_fields(json, rounds_fields, &commit, NULL);
 		add_disputes(json, inst);
 	}
 	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));

@@ -62,14 +62,6 @@ static void end_flow(struct sim *sim, struct flow *flow)
 		record->end_ns = sim->events.now_ns;
 }
 
-static void request_answered(struct sim *sim, const struct flow *flow)
-{
-	if (flow->traffic->kind == TRAFFIC_WEB)
-		record_request(sim,
-			&(struct request_record){(unsigned)(flow->traffic - sim->scenario->traffic),
-				flow->params.bytes, flow->start_ns, sim->events.now_ns});
-}
-
 static void flow_timer_event(void *world, void *object, uint64_t argument);
 
 static void schedule_timer(struct sim *sim, struct flow *flow)
@@ -94,7 +86,11 @@ static void send_segments(struct sim *sim, struct flow *flow)
 	while (conn_send(&flow->conn, CONN_RECEIVER, sim->events.now_ns, &segment))
 		path_answer(sim, flow, &segment);
 	if (conn_done(&flow->conn) && !flow->over) {
-		request_answered(sim, flow);
+		if (flow->traffic->kind == TRAFFIC_WEB)
+			record_request(sim,
+				&(struct request_record){
+					(unsigned)(flow->traffic - sim->scenario->traffic),
+					flow->params.bytes, flow->start_ns, sim->events.now_ns});
 		end_flow(sim, flow);
 	}
 	if (!flow->over)

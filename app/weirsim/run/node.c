@@ -687,17 +687,13 @@ int nodes_create(struct sim *sim)
 	return ret;
 }
 
-static void node_stop(struct sim *sim, struct node *node)
-{
-	node_crash(sim, node);
-	disk_free(&node->disk);
-	free(node->policies);
-}
-
 void nodes_free(struct sim *sim)
 {
-	for (unsigned i = 0; sim->nodes && i < sim->scenario->n_limiters; i++)
-		node_stop(sim, &sim->nodes[i]);
+	for (unsigned i = 0; sim->nodes && i < sim->scenario->n_limiters; i++) {
+		node_crash(sim, &sim->nodes[i]);
+		disk_free(&sim->nodes[i].disk);
+		free(sim->nodes[i].policies);
+	}
 	free(sim->nodes);
 	free(sim->enforced);
 	free(sim->in_force);

@@ -44,15 +44,6 @@ static bool is_clock_apart(const struct agree *a, const struct agree_peer *p, ui
 	return apart_ns > AGREE_CLOCK_NS;
 }
 
-static void receive_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
-{
-	if (!is_clock_apart(a, p, now_ns))
-		p->clock_since_ns = 0;
-	else if (p->clock_since_ns == 0)
-		p->clock_since_ns = now_ns;
-	p->clock_differs = p->clock_since_ns && now_ns - p->clock_since_ns >= CLOCK_SURE_NS;
-}
-
 static int receive_summary(
 	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at, size_t len)
 {
@@ -73,7 +64,11 @@ static int receive_summary(
 		restart_walk(p);
 	p->root = root;
 	p->same_things = things == a->things;
-	receive_clock(a, p, now_ns);
+	if (!is_clock_apart(a, p, now_ns))
+		p->clock_since_ns = 0;
+	else if (p->clock_since_ns == 0)
+		p->clock_since_ns = now_ns;
+	p->clock_differs = p->clock_since_ns && now_ns - p->clock_since_ns >= CLOCK_SURE_NS;
 	compare_group(a, p, now_ns);
 	compare_root(a, p, now_ns);
 	return 0;

@@ -33,13 +33,6 @@ static uint64_t slot_bytes(uint64_t before, uint64_t now)
 	return now - before;
 }
 
-static void begin_flow(struct flow_rates *rates, unsigned i)
-{
-	rates->rate[i] = (struct steady_rate){0};
-	rates->silent_s[i] = 0;
-	rates->age_s[i] = 0;
-}
-
 void flow_rates_forget(struct flow_rates *rates)
 {
 	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
@@ -60,8 +53,11 @@ unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOT
 
 		if (slots[i] == 0)
 			continue;
-		if (flow_slot_tag(slots[i]) != flow_slot_tag(rates->seen[i]))
-			begin_flow(rates, i);
+		if (flow_slot_tag(slots[i]) != flow_slot_tag(rates->seen[i])) {
+			rates->rate[i] = (struct steady_rate){0};
+			rates->silent_s[i] = 0;
+			rates->age_s[i] = 0;
+		}
 		bytes = slot_bytes(rates->seen[i], slots[i]);
 		rates->seen[i] = slots[i];
 		rates->silent_s[i] = bytes ? 0 : rates->silent_s[i] + interval_s;

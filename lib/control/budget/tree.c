@@ -97,12 +97,6 @@ static void notify_neighbours(struct budget *b)
 		b->links[e].due = true;
 }
 
-static void notify_children(struct budget *b)
-{
-	for (unsigned e = 0; e < b->book.n_edges; e++)
-		b->links[e].due |= b->links[e].child;
-}
-
 static void set_route(struct budget *b, const struct route *route, uint64_t now_ns)
 {
 	struct route *least = &b->feasible[route->root];
@@ -110,7 +104,8 @@ static void set_route(struct budget *b, const struct route *route, uint64_t now_
 	if (route->root != b->route.root)
 		notify_neighbours(b);
 	else
-		notify_children(b);
+		for (unsigned e = 0; e < b->book.n_edges; e++)
+			b->links[e].due |= b->links[e].child;
 	if (route->root != b->route.root || is_newer(route, &b->route))
 		b->fresh_ns = now_ns;
 	b->route = *route;

@@ -318,17 +318,6 @@ static void change_ended(struct shared_bucket *shared, const struct shared_bucke
 	shared_bucket_change_since(shared, profile, at, now);
 }
 
-static void change_present(struct shared_bucket *shared,
-	const struct shared_bucket_profile *profile, const struct engine_limit *limit,
-	struct engine_slot *slot, uint64_t now)
-{
-	if (policy_is_timed(limit->policy))
-		shared_bucket_change_booked(
-			shared, profile, &slot->shared_published, longest_wait(limit), now);
-	else
-		shared_bucket_change(shared, profile, now);
-}
-
 /* Changes the limit immediately for all workers. Returns 0, or -ERANGE without a change. */
 static int change_shared_bucket(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now)
@@ -344,8 +333,13 @@ static int change_shared_bucket(
 		shared_bucket_restart(shared, &profile, now);
 	else if (slot->ended)
 		change_ended(shared, &profile, slot, now);
-	else if (!shared_bucket_profile_equal(&profile, &present))
-		change_present(shared, &profile, limit, slot, now);
+	else if (!shared_bucket_profile_equal(&profile, &present)) {
+		if (policy_is_timed(limit->policy))
+			shared_bucket_change_booked(shared, &profile, &slot->shared_published,
+				longest_wait(limit), now);
+		else
+			shared_bucket_change(shared, &profile, now);
+	}
 	slot->ending = limit->view.ending;
 	slot->ended = 0;
 	slot->restarts = false;

@@ -183,14 +183,6 @@ static unsigned *previous_indices(const struct roster *before, const struct rost
 	return from;
 }
 
-static void regroup_commit(struct gossip *g, const struct regroup *map)
-{
-	g->roster = map->roster;
-	g->self = g->from = map->self;
-	g->all_news = true;
-	g->changes++;
-}
-
 int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
 	struct keyring *keyring, uint64_t now_ns)
 {
@@ -211,7 +203,10 @@ int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
 		ret = g->estimator->regroup(g, &map);
 	if (ret == 0) {
 		messages_commit(g, &map, correspondents);
-		regroup_commit(g, &map);
+		g->roster = map.roster;
+		g->self = g->from = map.self;
+		g->all_news = true;
+		g->changes++;
 		g->keyring = keyring;
 	} else {
 		free(correspondents);

@@ -20,13 +20,6 @@
 
 #include "ledger/ledger_private.h"
 
-static void promise_is_void(struct ledger_edge *e)
-{
-	e->heard.granted = e->received;
-	e->heard.promised = 0;
-	e->heard.echoed = false;
-}
-
 /* Returns true for a repeated request, whose answer is the same. */
 static bool asked_before(const struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -76,7 +69,9 @@ enum ledger_verdict recovering_asks(
 	e->was_asked = true;
 	if (asked_before(e, s))
 		return LEDGER_HEARD;
-	promise_is_void(e);
+	e->heard.granted = e->received;
+	e->heard.promised = 0;
+	e->heard.echoed = false;
 	if (!l->recovering)
 		give_what_was_promised(l, e);
 	e->now.least_epoch = s->stamp;

@@ -102,17 +102,6 @@ static void change_burst(
 	a->queue = 0;
 }
 
-static void change_terms(
-	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
-{
-	if (a->policy.limit_bps != policy->limit_bps || a->policy.limit_s != policy->limit_s)
-		change_limit(a, policy);
-	if (a->policy.burst_bytes != policy->burst_bytes)
-		change_burst(l, a, policy);
-	if (a->policy.history_ns != policy->history_ns || a->policy.step_ns != policy->step_ns)
-		aggregate_forget(a);
-}
-
 /* Another allocator begins as one that was just added, but goes on counting where it was. */
 static void change_allocator(
 	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
@@ -132,8 +121,16 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	/* There is no part of nothing. */
 	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0)
 		change_allocator(l, a, policy);
-	else
-		change_terms(l, a, policy);
+	else {
+		if (a->policy.limit_bps != policy->limit_bps ||
+			a->policy.limit_s != policy->limit_s)
+			change_limit(a, policy);
+		if (a->policy.burst_bytes != policy->burst_bytes)
+			change_burst(l, a, policy);
+		if (a->policy.history_ns != policy->history_ns ||
+			a->policy.step_ns != policy->step_ns)
+			aggregate_forget(a);
+	}
 	if (a->policy.guarantee != policy->guarantee)
 		a->lends_from_ns = now_ns + LOAN_HOLD_MOST_NS;
 	if (a->policy.interval_ns != policy->interval_ns)

@@ -145,12 +145,6 @@ static bool step_search(struct place_search *search, double p99, double slo)
 	return !search->done;
 }
 
-static void home_as_in_trial(struct place_fit *fit)
-{
-	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
-		fit->home[i] = fit->trial.at[i];
-}
-
 static enum place_fit_state search_next_trial(struct place_fit *fit, const double *p99)
 {
 	double slo = fit->placer->problem->aggregate.slo;
@@ -167,7 +161,8 @@ static enum place_fit_state search_next_trial(struct place_fit *fit, const doubl
 		return PLACE_MEASURE;
 	if (fit->trial.nowhere == 0)
 		return PLACE_SETTLED;
-	home_as_in_trial(fit);
+	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
+		fit->home[i] = fit->trial.at[i];
 	return start_iteration(fit);
 }
 

@@ -121,15 +121,6 @@ static struct quota_edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
 	return best;
 }
 
-static void ask_neighbour(struct quota_edge *e, bool urgent, uint64_t now_ns)
-{
-	e->asked = true;
-	e->answered = e->resent = false;
-	e->patience = PATIENCE;
-	e->asked_ns = now_ns;
-	e->due |= urgent ? QUOTA_COLLECT : QUOTA_REQUEST;
-}
-
 /*
  * Requests units: first from those neighbours that probably have enough together, then from all
  * others.
@@ -145,7 +136,11 @@ static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_n
 		if (!e)
 			break;
 		thought += hint_behind(e, now_ns);
-		ask_neighbour(e, w->urgent > 0, now_ns);
+		e->asked = true;
+		e->answered = e->resent = false;
+		e->patience = PATIENCE;
+		e->asked_ns = now_ns;
+		e->due |= w->urgent > 0 ? QUOTA_COLLECT : QUOTA_REQUEST;
 		any = true;
 	}
 	q->wide = true;

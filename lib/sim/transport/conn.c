@@ -43,15 +43,6 @@ bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, str
 	return true;
 }
 
-static void open_handshake_end(
-	struct handshake_end *e, uint64_t now_ns, const struct segment *in, uint64_t *rtt_ns)
-{
-	e->open = true;
-	e->due = false;
-	e->timer_ns = CONN_NEVER;
-	*rtt_ns = in->echo_ns && in->echo_ns <= now_ns ? now_ns - in->echo_ns : 0;
-}
-
 static void receive_syn(struct handshake *h, enum conn_end end, const struct segment *in)
 {
 	struct handshake_end *e = &h->end[end];
@@ -74,8 +65,12 @@ bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 					: !in->syn && e->heard && e->tries > 0;
 
 	*opened = !e->open && opens;
-	if (*opened)
-		open_handshake_end(e, now_ns, in, rtt_ns);
+	if (*opened) {
+		e->open = true;
+		e->due = false;
+		e->timer_ns = CONN_NEVER;
+		*rtt_ns = in->echo_ns && in->echo_ns <= now_ns ? now_ns - in->echo_ns : 0;
+	}
 	if (in->syn) {
 		if (*opened)
 			e->heard = true;
