@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Corrects the sockets that DPDK's drivers af_packet and af_xdp open. The drivers report no losses of
- * the kernel, choose wrong groups, and change tags.
+ * Corrects the sockets that DPDK's drivers af_packet and af_xdp open. The drivers report no losses
+ * of the kernel, choose wrong groups, and change tags.
  */
 #ifndef WEIR_DRIVERS_KERNEL_SOCKETS_H
 #define WEIR_DRIVERS_KERNEL_SOCKETS_H

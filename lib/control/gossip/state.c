@@ -69,8 +69,8 @@ struct announced {
 /*
  * Our news for each peer, one bit a policy: `once` has records that were never sent, `again` those
  * sent once, which are repeated because datagrams are lost. The others have sent records that
- * possibly did not arrive, see estimator.h. The words of all peers for 64 policies are adjacent, because
- * a change is news to all.
+ * possibly did not arrive, see estimator.h. The words of all peers for 64 policies are adjacent,
+ * because a change is news to all.
  */
 struct pending {
 	uint64_t once, again;

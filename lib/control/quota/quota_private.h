@@ -3,7 +3,8 @@
  *
  * Private to the files of this library. The held and prefetched units, and the rate at which
  * they are spent, are in balance.c, the estimates of others in hints.c, requests and grants in
- * round.c, messages in message.c. Periods and records are in quota.c. Each calls only files that are named before it.
+ * round.c, messages in message.c. Periods and records are in quota.c. Each calls only files that
+ * are named before it.
  */
 #ifndef WEIR_QUOTA_PRIVATE_H
 #define WEIR_QUOTA_PRIVATE_H
