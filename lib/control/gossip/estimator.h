@@ -250,4 +250,21 @@ static inline bool echo_advance(struct echo *echo, uint32_t tick)
 	return true;
 }
 
+/*
+ * The senders of messages, with the state that detects recorded messages. The estimator need not
+ * watch these limiters, so this state has its own proofs of epochs and its own counters. Private to
+ * lib/control/gossip.
+ */
+
+struct correspondent {
+	struct peer peer; /* its tick is the newest one of a message, alive is not used */
+	bool answer;      /* an answer is due: it, or we, have not proven an epoch yet */
+	uint32_t answered;
+};
+
+/* Prepares the correspondents of another roster, and puts them in force. 0 or -ENOMEM. */
+int messages_regroup(
+	const struct gossip *g, const struct regroup *map, struct correspondent ***out);
+void messages_commit(struct gossip *g, const struct regroup *map, struct correspondent **moved);
+
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "gossip/estimator.h"
-#include "gossip/message.h"
 #include "gossip/proof.h"
 
 /*

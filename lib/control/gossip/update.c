@@ -14,7 +14,6 @@
 
 #include "base/time.h"
 #include "gossip/estimator.h"
-#include "gossip/message.h"
 
 /*
  * A peer that we do not reach for longer keeps our last record of a policy withdrawn meanwhile,
