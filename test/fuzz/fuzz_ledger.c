@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/wire.h"
 #include "ledger/ledger.h"
-#include "ledger/statement.h"
 
 #define N_EDGES    3
 #define RECORD_MAX 512

@@ -29,7 +29,6 @@
 
 #include "base/prng.h"
 #include "ledger/ledger.h"
-#include "ledger/statement.h"
 #include "worlds.h"
 
 #define N_MAX      8

@@ -11,7 +11,6 @@
 #include "budget/budget.h"
 #include "conserve/conserve.h"
 #include "ledger/ledger.h"
-#include "ledger/statement.h"
 #include "limiter/limiter.h"
 #include "node.h"
 #include "quota/quota.h"

@@ -23,7 +23,7 @@
 #include "base/prng.h"
 #include "base/wire.h"
 #include "budget/budget_private.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 #include "torture_run.h"
 #include "world/simnet.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 #include "loan/loan.h"
 #include "torture_world.h"
 

@@ -38,7 +38,7 @@
 
 #include "base/wire.h"
 #include "budget/budget_private.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 
 #define HEAD     BUDGET_HEAD
 #define AT_TERMS (BUDGET_AT_STATEMENT + LEDGER_STATEMENT_BYTES)

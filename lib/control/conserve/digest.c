@@ -25,7 +25,7 @@
 #include "base/math.h"
 #include "base/wire.h"
 #include "conserve/conserve_private.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 
 /* Accounts of a bucket that a digest has: one with news makes that many entries necessary. */
 #define BUCKET_ACCOUNTS 16

@@ -28,7 +28,7 @@
 #include "base/math.h"
 #include "base/wire.h"
 #include "conserve/conserve_private.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 
 #define ANSWER CONSERVE_ANSWER
 #define ASKS   2

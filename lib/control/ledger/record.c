@@ -23,7 +23,7 @@
 #include "base/hash.h"
 #include "base/wire.h"
 #include "ledger/ledger_private.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 
 static_assert(sizeof(struct ledger_statement) == LEDGER_STATEMENT_BYTES, "and nothing else");
 

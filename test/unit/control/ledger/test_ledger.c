@@ -8,7 +8,7 @@
 #include "scope.h"
 
 #include "base/hash.h"
-#include "ledger/statement.h"
+#include "ledger/ledger.h"
 #include "ledger_pair.h"
 
 END_POINTER(ledger_destroy, struct ledger *)
