@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "quota/quota_private.h"
-#include "quota/spend_rate.h"
+#include "quota/quota.h"
 
 /* The part of the largest at a time that is forgotten with each that is smaller. */
 #define TYPICAL_FALL (1.0 / 16)

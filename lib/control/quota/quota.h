@@ -252,4 +252,39 @@ void quota_save_failed(struct quota_node *q);
 struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns);
 struct ledger_view quota_edge(const struct quota_node *q, uint32_t edge);
 
+/*
+ * Units divided by weight, exactly: equations 5 and 6 of "A tree-based protocol for enforcing
+ * quotas in clouds" in whole numbers. Pure; any thread.
+ */
+
+/* So that a pool of up to 2^64 times the sum of 2^16 weights fits 128 bits. */
+#define QUOTA_WEIGHT_MOST (UINT64_C(1) << 48)
+
+/*
+ * Divides the pool into n parts. Their sum is the pool, and each differs by less than one from the
+ * exact part. A larger weight counts as QUOTA_WEIGHT_MOST. If all weights are 0, the last has all.
+ */
+void quota_divide(uint64_t pool, const uint64_t *weights, unsigned n, uint64_t *parts);
+
+/*
+ * How fast units are spent: an exponential moving average as in equation 4 of "A tree-based
+ * protocol for enforcing quotas in clouds", with alpha 0.5. It decays by time, a half-life, and not
+ * by reallocations, which can follow each other immediately or be hours apart. Pure; one owner.
+ */
+
+/* Zeroed before use, except start_ns. */
+struct pace {
+	double units;   /* spent, each halved once a half-life */
+	double typical; /* units taken at a time */
+	uint64_t start_ns, last_ns;
+};
+
+void pace_spend(struct pace *pace, uint64_t units, uint64_t now_ns, uint64_t half_life_ns);
+
+/* Units that were taken at a time, whether they are spent already or not. */
+void pace_typical(struct pace *pace, uint64_t units);
+
+/* 1/1000 units a second. */
+uint64_t pace_rate(const struct pace *pace, uint64_t now_ns, uint64_t half_life_ns);
+
 #endif

@@ -10,7 +10,6 @@
 #define WEIR_QUOTA_PRIVATE_H
 
 #include "base/prng.h"
-#include "quota/spend_rate.h"
 #include "quota/quota.h"
 
 /* State of a neighbour's request. */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "quota/divide.h"
+#include "quota/quota.h"
 
 #define MEAN_UNITS 4096 /* approximate mean size of a request */
 #define RATE       200  /* requests a second, of all nodes together */

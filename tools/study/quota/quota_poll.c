@@ -15,8 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "quota/divide.h"
-#include "quota/spend_rate.h"
+#include "quota/quota.h"
 #include "quota_case.h"
 
 int quota_central(const struct quota_case *c, struct quota_result *result)

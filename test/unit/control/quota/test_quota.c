@@ -8,8 +8,7 @@
 #include "scope.h"
 
 #include "base/prng.h"
-#include "quota/divide.h"
-#include "quota/spend_rate.h"
+#include "quota/quota.h"
 #include "quota_pair.h"
 
 TEST(test_divide)
