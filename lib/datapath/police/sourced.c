@@ -5,7 +5,9 @@
  * (lib/datapath/source/source_burst.h).
  */
 #include "police/charge.h"
+#include "police/lineage.h"
 #include "police/sourced.h"
+#include "source/source_table.h"
 
 /* Returns the packets of `left` that are of one policy. */
 static uint64_t packets_of(
@@ -86,4 +88,24 @@ uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n)
 		dropped += sourced->count[__builtin_ctzll(left)];
 	police_count(sourced->state[0], n, bytes, (uint32_t)__builtin_popcountll(drops), dropped);
 	return drops;
+}
+
+/*
+ * A packet of a policy that is below others (policy/kind.h, policy_has_parent()): a client in a
+ * customer in a link.
+ */
+
+void police_lineage_source(
+	struct lineage *lineage, const struct packet *packet, const uint8_t *data, uint64_t now)
+{
+	struct policy_state *leaf = lineage->levels[0];
+	struct policy_extended *other = leaf->other;
+	unsigned bits = police_source_bits(leaf, packet);
+
+	lineage->at = gcra_now(&other->profile.gcra, now);
+	lineage->source = &other->meter.gcra;
+	if (bits)
+		lineage->source = source_table_meter(other->sources, &other->profile,
+			source_hash(other->sources, data + packet->src_off, packet->family, bits),
+			now);
 }
