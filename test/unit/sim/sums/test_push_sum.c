@@ -10,7 +10,6 @@
 #include <sodium.h>
 
 #include "gossip_world.h"
-#include "sums/share.h"
 #include "sums/sums.h"
 
 #define TICK    (50 * MS)
