@@ -21,7 +21,7 @@
 #include "group/roster.h"
 #include "event.h"
 #include "members/members.h"
-#include "refusals.h"
+#include "differs.h"
 #include "senders.h"
 #include "secret/group_keys.h"
 #include "source_filter.h"

@@ -28,7 +28,6 @@
 #include "event.h"
 #include "measure.h"
 #include "publish.h"
-#include "refusals.h"
 #include "senders.h"
 #include "secret/group_keys.h"
 #include "renewal.h"

@@ -19,7 +19,7 @@
 #include "gossip_socket.h"
 #include "kernel_sockets.h"
 #include "instance.h"
-#include "refusals.h"
+#include "differs.h"
 #include "totals.h"
 #include "trouble.h"
 

@@ -13,7 +13,6 @@
 #include "differs.h"
 #include "instance.h"
 #include "gossip_socket.h"
-#include "refusals.h"
 
 /* Peers whose settings differ, and peers from which nothing was ever received. */
 

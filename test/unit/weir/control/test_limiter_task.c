@@ -21,7 +21,6 @@
 #include "gossip/datagram.h"
 #include "gossip_socket.h"
 #include "publish.h"
-#include "refusals.h"
 #include "tick.h"
 #include "worker_data.h"
 

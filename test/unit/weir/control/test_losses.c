@@ -16,7 +16,6 @@
 #include "event.h"
 #include "gossip_socket.h"
 #include "losses.h"
-#include "refusals.h"
 
 #define GROUP                                                                  \
 	"'gossip': {'listen': '127.5.2.1:7946', 'insecure': true, 'roster': [" \

@@ -11,7 +11,7 @@
 #include "base/prng.h"
 #include "base/time.h"
 #include "policy/value.h"
-#include "refusals.h"
+#include "differs.h"
 
 #define LIMITERS 200
 #define HOSTS    60 /* so that some have several limiters */

@@ -20,7 +20,7 @@
 #include "links.h"
 #include "packet/fragment.h"
 #include "placing.h"
-#include "refusals.h"
+#include "differs.h"
 #include "show.h"
 #include "distribute.h"
 #include "telemetry/server.h"
