@@ -26,7 +26,7 @@
 #include "limiter/limiter.h"
 #include "kernel_lines.h"
 #include "event.h"
-#include "measure.h"
+#include "totals.h"
 #include "publish.h"
 #include "senders.h"
 #include "secret/group_keys.h"

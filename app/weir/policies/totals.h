@@ -53,4 +53,20 @@ static inline bool packet_balance_fails(const struct packet_balance *balance)
 	return balance->missing > balance->in_work || balance->surplus > balance->in_work;
 }
 
+/* --- measurements ----------------------------------------------------------------------------- */
+
+/*
+ * Measurements of policies for the limiter at every tick: bytes that arrived on all workers, and
+ * how they are distributed over workers. Control.
+ */
+
+struct instance;
+struct limiter_sample;
+
+/*
+ * Measures a policy (limiter_measure); the context is the instance. Also reads how the policy's
+ * demand is distributed over the workers, and marks the policy if that has changed.
+ */
+void measure_policy(void *context, unsigned policy, struct limiter_sample *sample);
+
 #endif

@@ -14,7 +14,7 @@
 #include "grace.h"
 #include "shape_above.h"
 #include "shape_mbuf.h"
-#include "measure.h"
+#include "totals.h"
 #include "nic_clock.h"
 #include "police/shaped.h"
 #include "publish.h"
