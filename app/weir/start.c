@@ -63,7 +63,6 @@
 #include "tap_session.h"
 #include "waits.h"
 #include "watch.h"
-#include "watch_totals.h"
 #include "attach.h"
 #include "police/try.h"
 #include "trials.h"

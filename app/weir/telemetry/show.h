@@ -259,4 +259,11 @@ struct instance;
 /* Withdraws the pending request and frees its memory. Control, before the workers end. */
 void explain_stop(struct instance *inst);
 
+/* Reports when a quota nears its end, when it is spent, and when it has units again. Control. */
+
+struct instance;
+
+uint64_t watch_totals_next(const struct instance *inst);
+bool watch_totals(struct instance *inst, uint64_t now_ns);
+
 #endif

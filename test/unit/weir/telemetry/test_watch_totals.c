@@ -13,7 +13,7 @@
 #include "budget/budget.h"
 #include "event.h"
 #include "store/store.h"
-#include "watch_totals.h"
+#include "show.h"
 
 #define POLICIES                                                                           \
 	"{'name': 'none', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}, "                     \
