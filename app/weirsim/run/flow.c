@@ -4,7 +4,7 @@
  * Traffic: flows of every kind on their way from a sender through a limiter to a receiver, and
  * back.
  */
-#include "flow.h"
+#include "sim.h"
 
 #include <errno.h>
 #include <math.h>

@@ -22,8 +22,6 @@
 #include "sums/sums.h"
 #include "node_clock.h"
 #include "record.h"
-#include "node_limits.h"
-#include "node_loans.h"
 #include "node_totals.h"
 
 #define HELD_MAX   256 /* datagrams in a socket's buffer */

@@ -127,4 +127,57 @@ void overshoot_put(const struct sim *sim, unsigned policy, json_t *out);
 
 void node_view(const struct node *node, unsigned policy, struct limiter_view *view);
 
+/* Token loans of a simulated limiter. */
+
+/* True if the scenario has loans, and a policy that lends. */
+bool node_lends(const struct sim *sim);
+
+/* The buckets of a limiter, for limiter_create(); all NULL without loans. */
+struct limiter_buckets node_buckets(struct sim *sim, struct node *node);
+
+/* Schedules the limiter's next look at its buckets, if there is to be one. */
+void node_await_look(struct sim *sim, struct node *node);
+
+/* Bytes lent and borrowed by all limiters, previous starts included. */
+struct loan_totals nodes_loans(const struct sim *sim, unsigned policy);
+
+/* Messages of loans by all limiters, previous starts included. */
+struct loan_counters nodes_loan_messages(const struct sim *sim);
+
+/* Adds the totals of a limiter that is about to crash. */
+void node_keep_loans(struct sim *sim, const struct node *node);
+
+/*
+ * Limits that the meters of a node enforce. They are its limiter's limits, or the rest of a hard
+ * limit when a lease ends while the control thread stalls (base/expiry.h). Checks that the sum over
+ * all nodes never exceeds a hard limit.
+ */
+
+/* Returns the limiter's present limit, and counts it as enforced. */
+struct engine_limit node_limit_of(struct sim *sim, struct node *node, unsigned p);
+
+/* Enforces the limiter's present limit. */
+void node_enforce(struct sim *sim, struct node *node, unsigned p);
+
+/* Notes the largest and smallest limit of a policy, after a change. */
+void node_limits_in_force(struct sim *sim, unsigned p);
+
+/* Enforces the limits that have changed. */
+void node_enforce_changes(struct sim *sim, struct node *node);
+
+/* The meters are gone: they enforce nothing. */
+void node_enforce_nothing(struct sim *sim, struct node *node);
+
+/* Starts the leases of a limiter that has just started. */
+void node_lease_start(struct sim *sim, struct node *node);
+
+/* Renews the leases after each call of the limiter, when the meters enforce its limits. */
+void node_lease_renew(struct sim *sim, struct node *node);
+
+/* The control thread stalls from now on: schedules the end of the leases. */
+void node_lease_run_out(struct sim *sim, struct node *node);
+
+/* Has sim->released called when packets that wait on a worker can leave. */
+void node_await_release(struct sim *sim, struct node *node, unsigned worker);
+
 #endif

@@ -3,7 +3,7 @@
  *
  * Limits that the meters of a node enforce.
  */
-#include "node_limits.h"
+#include "node.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,12 +3,11 @@
  *
  * Token loans of a simulated limiter.
  */
-#include "node_loans.h"
+#include "node.h"
 
 #include "engine/engine.h"
 #include "node_clock.h"
 #include "node_totals.h"
-#include "node_limits.h"
 #include "policy/kind.h"
 
 bool node_lends(const struct sim *sim)

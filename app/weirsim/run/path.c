@@ -12,7 +12,6 @@
 
 #include "engine/states.h"
 #include "node.h"
-#include "node_limits.h"
 #include "record.h"
 #include "police/charge.h"
 

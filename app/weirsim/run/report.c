@@ -14,12 +14,11 @@
 #include "engine/counts.h"
 
 #include "node.h"
-#include "node_loans.h"
 #include "path.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
 #include "rates.h"
-#include "scenario_keys.h"
+#include "scenario.h"
 #include "spent.h"
 
 /* Numbers at the root of the summary for which a scenario can have bounds. */

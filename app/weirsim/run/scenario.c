@@ -13,7 +13,6 @@
 #include "config/lists.h"
 #include "config/terms.h"
 #include "policy/kind.h"
-#include "scenario_keys.h"
 
 /* Default lease: this time, or this many timeouts of gossip. */
 #define LEASE_NS       (5 * SECOND_NS)

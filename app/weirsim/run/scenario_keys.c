@@ -4,7 +4,7 @@
  * Every key of a scenario, one table an object. config/scenario.schema.json has the same for
  * editors, and doc/operate/weirsim.md for people.
  */
-#include "scenario_keys.h"
+#include "scenario.h"
 
 #include <stdlib.h>
 #include <string.h>

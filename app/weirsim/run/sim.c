@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "flow.h"
 #include "node.h"
 #include "path.h"
 #include "record.h"

@@ -88,4 +88,15 @@ int sim_run(struct sim *sim, const struct scenario *scenario, uint64_t seed, sim
 	void *context);
 void sim_free(struct sim *sim);
 
+/*
+ * Traffic: flows of every kind on their way from a sender through a limiter to a receiver, and
+ * back. The path of a packet: sender, jitter, upstream bottleneck, a quarter of the round-trip
+ * time, limiter, another quarter, receiver. Answers take half of the round-trip time, and pass no
+ * limiter.
+ */
+
+/* Plans all traffic of the scenario. Returns 0 or -ENOMEM. */
+int flows_create(struct sim *sim);
+void flows_free(struct sim *sim);
+
 #endif
