@@ -8,7 +8,12 @@
 
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+
+#include "classify/classify.h"
 #include "rx_burst.h"
+#include "shape_mbuf.h"
 #include "worker_data.h"
 
 /*
@@ -29,5 +34,50 @@ static inline void decide_samples(const struct rx_burst *burst)
 		flow_sample_add(sampled->sample, sampled->hash, sampled->bytes);
 	}
 }
+
+/*
+ * The stages of a gathered burst: classify its packets, then decide them. The worker's own thread.
+ */
+
+/* Finds the policies of the n packets of a gathered burst. */
+static __rte_always_inline void look_up_burst(struct worker *worker, const struct path *path,
+	struct rx_burst *burst, uint16_t n, uint64_t now)
+{
+	burst->rx_hash = path->rx_hash &&
+			 worker->tunnels == NULL; /* the hash is of the outer one */
+	burst->frames.fragments = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
+	burst->frames.whole = burst->len;
+	burst->frames.now = now;
+	burst->frames.lines = worker->policies;
+	burst->frames.wide = worker->own.wide;
+	burst->path = (uint16_t)(path - worker->paths);
+	if (unlikely(path->clock && worker->own.view.kinds >> POLICE_SHAPED & 1) && !path->rings)
+		shape_mbuf_stamp_all(burst->mbufs, n, path->clock, now, worker->ticks_per_us);
+	classify_frames(
+		worker->own.view.classifier, path->wire, path->direction, &burst->frames, n);
+}
+
+/* Classifies and decides the burst; the rest is as for decide(). */
+static __rte_always_inline uint16_t burst_decide(struct worker *worker, const struct path *path,
+	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	look_up_burst(worker, path, burst, n, now);
+	return decide(worker, burst, n, now, dropped);
+}
+
+/*
+ * The stages of a gathered burst while a capture runs: they also put packets into the tap. The
+ * worker's own thread.
+ */
+
+struct path;
+struct rte_mbuf;
+struct rx_burst;
+struct tap;
+struct worker;
+
+/* Does the same as burst_decide(). The tap can want packets of this burst, or none. */
+uint16_t burst_decide_tapped(struct worker *worker, struct tap *tap, const struct path *path,
+	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped);
 
 #endif

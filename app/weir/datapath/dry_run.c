@@ -14,7 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "counted.h"
-#include "burst_decide.h"
+#include "decide.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"

@@ -21,6 +21,7 @@
 #include "police/expire.h"
 #include "police/sample.h"
 #include "rx_burst.h"
+#include "snapshot.h"
 #include "worker_data.h"
 
 /* Rows: one for each kind of state, and one for policies below others. */
@@ -218,5 +219,88 @@ static inline bool policer_loans_end(const struct worker *worker)
 /* Lends the cost of a packet to a policy that is simple or police_borrows(). */
 void policer_lend(struct worker *worker, struct policy_state *state, uint32_t policy, uint32_t cost,
 	uint64_t now);
+
+/*
+ * Packets of policies that have a trial. A packet is first charged to the trial and counted there,
+ * and is then treated as if there were none. Packets of other policies cost nothing more, because
+ * decide() treats policies with a trial separately. The worker's own thread.
+ */
+
+/* Charges packet i of a burst to the trial of its policy, whose state is given. */
+void try_packet(struct worker *worker, const struct policy_state *state, struct rx_burst *burst,
+	unsigned i, uint64_t now);
+
+/*
+ * Begins or ends the trials that a newer snapshot names, a limited number of them at a time.
+ * Returns true when all are done; call it again until then.
+ */
+bool try_changes(struct worker *worker, const struct snapshot *newer);
+
+/*
+ * Packets of a burst that are charged to one line each, in one step. Private to this room; the
+ * worker's own thread.
+ */
+
+/* The policy's state and the costs of each packet. */
+struct policer_lines {
+	struct policy_state *states[BURST];         /* plain; `none` if it is not charged */
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST]; /* police_bytes() by each accounting */
+	/*
+	 * A plain state that is never empty: charging packets without a policy to it saves a
+	 * branch.
+	 */
+	struct policy_state none;
+};
+
+/*
+ * Fills in `lines` and begins to fetch the policies' lines. `matched`: bit mask of the packets to
+ * charge; they have plain policies.
+ */
+void policer_lines_find(struct policer_lines *lines, struct worker *worker,
+	const struct rx_burst *burst, uint64_t matched, uint64_t now);
+
+/* Charges, samples and counts them. Returns those of the burst that do not pass, as a bit mask. */
+uint64_t policer_lines_charge(
+	struct policer_lines *lines, struct worker *worker, struct rx_burst *burst, uint64_t now);
+
+/*
+ * Charges, samples and counts packets like policer_lines_charge(), eight at a time. Sets *drops to
+ * the packets that do not pass, as a bit mask. Returns false, and has done nothing, if the CPU
+ * cannot, if limits have ended, or if it is slower because more than one eight repeats a policy.
+ */
+bool policer_lines_charge_eights(struct worker *worker, struct rx_burst *burst, uint64_t matched,
+	uint64_t now, uint64_t *drops);
+
+/*
+ * Packets of policies below others, while every level above has tokens for the whole burst. Such a
+ * level refuses no packet, so the order of charging does not matter. A packet's own policy decides,
+ * like any plain policy, and the levels above are charged for the packets that it passed. Private
+ * to this room; the worker's own thread.
+ */
+
+struct rx_burst;
+struct worker;
+
+/*
+ * Charges, samples, tries and counts such packets, and packets without a policy. Limits must not
+ * have ended. `packets` is a bit mask of candidates. Returns those that it has charged, and adds to
+ * *drops those of them that do not pass.
+ */
+uint64_t policer_free(struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now,
+	uint64_t *drops);
+
+/*
+ * Does the same for packets whose own policies have a meter for each source, and that were added to
+ * burst->sourced. Call it after policer_free().
+ */
+uint64_t policer_free_sources(struct worker *worker, struct rx_burst *burst, uint64_t packets,
+	uint64_t now, uint64_t *drops);
+
+/*
+ * policer_free() of all n packets of a burst of one policy, which is below others and has no trial.
+ * Returns false, and has charged nothing, if it cannot decide them.
+ */
+bool policer_free_alike(
+	struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops);
 
 #endif

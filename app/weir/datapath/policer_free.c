@@ -3,10 +3,8 @@
  *
  * Packets of policies below others, while every level above has tokens for the whole burst.
  */
-#include "policer_free.h"
 
 #include "policer.h"
-#include "policer_lines.h"
 #include "police/lineage.h"
 #include "worker_data.h"
 

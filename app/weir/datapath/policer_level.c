@@ -7,10 +7,8 @@
  */
 #include "policer.h"
 
-#include "policer_free.h"
 #include "police/lineage.h"
 #include "police/sourced.h"
-#include "trying.h"
 #include "worker_data.h"
 
 /* Begins to fetch the levels above the packets' policies, and the meters of their sources. */

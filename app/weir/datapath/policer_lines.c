@@ -4,11 +4,9 @@
  * Plain policies are decided from and into their line, by arithmetic without a branch on the
  * verdict. Packets without a policy are charged to a line that is never empty.
  */
-#include "policer_lines.h"
 
 #include "policer.h"
 #include "police/eights.h"
-#include "trying.h"
 
 static_assert(POLICE_NONE == CLASSIFY_NONE, "eights have the numbers of frames");
 

@@ -5,8 +5,6 @@
  */
 #include "policer.h"
 
-#include "policer_lines.h"
-
 /* The most policies of a burst that are charged one after the other. */
 #define POLICER_GROUPS 4
 

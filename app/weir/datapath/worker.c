@@ -19,7 +19,6 @@
 #include "decide.h"
 #include "distribute.h"
 #include "in_flight.h"
-#include "burst_decide.h"
 #include "leases_end.h"
 #include "packet/parse.h"
 #include "police/charge.h"
@@ -33,7 +32,7 @@
 #include "specimen.h"
 #include "stuck.h"
 #include "tick.h"
-#include "trying.h"
+#include "policer.h"
 #include "tx.h"
 #include "worker_data.h"
 

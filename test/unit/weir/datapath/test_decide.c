@@ -20,7 +20,6 @@
 #include "police/expire.h"
 #include "police/lineage.h"
 #include "policer.h"
-#include "policer_free.h"
 #include "slot_map.h"
 #include "packet/mark.h"
 #include "police/extended.h"
