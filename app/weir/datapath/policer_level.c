@@ -3,7 +3,7 @@
  *
  * Policies below others. A packet is charged to its own policy and all levels above it, or to none
  * (police/lineage.h). Packets that no level above refuses are charged first, in one step
- * (policer_free.h); the others one by one.
+ * (policer_free.c); the others one by one.
  */
 #include "policer.h"
 

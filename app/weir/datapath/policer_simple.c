@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Plain policies, and packets without a policy (policer_lines.h).
+ * Plain policies, and packets without a policy (policer_lines.c).
  */
 #include "policer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Counts of policies and workers, for operators (engine/counts.h). Control.
+ * Counts of policies and workers (engine/counts.h), for operators and for the limiter. Control.
  */
 #ifndef WEIR_APP_TOTALS_H
 #define WEIR_APP_TOTALS_H

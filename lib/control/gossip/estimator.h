@@ -38,7 +38,7 @@ struct gossip {
 	uint64_t *news;  /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
 	uint64_t changes;                      /* see gossip_changes() */
-	struct correspondent **correspondents; /* see message.h; NULL: no peer has sent messages */
+	struct correspondent **correspondents; /* NULL: no peer has sent messages */
 	unsigned n_answers;                    /* correspondents with an answer due */
 	struct limit_reports *enforced;        /* reports of limits; NULL: none */
 };

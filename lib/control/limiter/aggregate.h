@@ -273,7 +273,7 @@ void loans_leave(struct limiter *l, uint64_t now_ns);
 void loans_index(struct limiter *l);
 
 /*
- * Meters local limits, see overshoot.c: all of them when the limiter starts or its policies change,
+ * Meters local limits, see aggregate.c: all of them when the limiter starts or its policies change,
  * and the limit of an active policy once a tick.
  */
 void overshoot_begin(struct limiter *l);
