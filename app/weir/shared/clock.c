@@ -5,54 +5,10 @@
  */
 #include "clock.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/time.h"
 #include "tick.h"
-
-/* Reads the first line of a file. A line that is too long is cut. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	FILE *file = fopen(path, "r");
-	bool read = file && fgets(line, (int)size, file);
-
-	if (file)
-		fclose(file);
-	if (read)
-		line[strcspn(line, "\n")] = '\0';
-	return read;
-}
-
-/* Returns true if the TSC of the first CPU continues in deep sleep, or if no flags are listed. */
-static bool has_nonstop_tsc(void)
-{
-	FILE *file = fopen("/proc/cpuinfo", "r");
-	bool found = false, said = false;
-	char line[8192];
-
-	while (file && !said && fgets(line, sizeof(line), file)) {
-		said = strncmp(line, "flags", 5) == 0;
-		found = said && strstr(line, " nonstop_tsc");
-	}
-	if (file)
-		fclose(file);
-	return found || !said;
-}
-
-const char *tsc_clock_doubt(void)
-{
-	char source[32];
-
-	if (!has_nonstop_tsc())
-		return "this CPU's TSC stops in deep sleep (no nonstop_tsc)";
-	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		    sizeof(source)) &&
-		strcmp(source, "tsc") != 0)
-		return "the kernel does not keep time by the TSC (clocksource)";
-	return NULL;
-}
 
 #define FIRST_NS UINT64_C(50000000)
 
