@@ -83,9 +83,12 @@ static int start_thread(struct offload *offload)
 
 	if (err)
 		return -err;
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &no_priority);
+	/* A sandbox can forbid another class, which only a caller of a real-time class needs. */
+	if (sched_getscheduler(0) != SCHED_OTHER) {
+		pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+		pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+		pthread_attr_setschedparam(&attr, &no_priority);
+	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&offload->thread, &attr, do_jobs, offload);

@@ -6,6 +6,14 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "offload/offload.h"
 
@@ -201,4 +209,32 @@ TEST(test_thread)
 	assert_int_equal(sigismember(&around.blocked, SIGTERM), 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &mine);
 	assert_int_equal(sigismember(&mine, SIGXFSZ), 0);
+}
+
+/* Makes the kernel refuse another scheduling class, like the sandbox of a service. */
+static int forbid_classes(void)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setscheduler, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog filter = {.len = COUNT(steps), .filter = steps};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+/* A thread of a usual process starts in a sandbox. */
+TEST(test_sandbox)
+{
+	struct offload offload;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(forbid_classes() ? 2 : offload_start(&offload) != 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
