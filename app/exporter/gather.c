@@ -99,31 +99,12 @@ static int add_peers(struct source *source, json_t *document, unsigned most)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-#define PAGE_COMMAND "/weir/policy_stats"
-
-static int request_page(struct source *source, json_int_t start)
-{
-	char request[48];
-
-	snprintf(request, sizeof(request), PAGE_COMMAND ",%lld", (long long)start);
-	return source->send(source, request);
-}
-
-static int receive_page(struct source *source, json_t **page)
-{
-	int ret = source->receive(source, PAGE_COMMAND, page);
-
-	return ret == 0 && json_is_null(*page) ? -ENOENT : ret;
-}
-
-/* Returns 0, 1 if the page has another generation than the first, or -EBADMSG. */
-static int check_page(json_t *document, const json_t *page, json_int_t start, json_int_t next)
+/* Returns 0, or 1 if the page has another generation than the first. */
+static int check_generation(json_t *document, const json_t *page, bool first)
 {
 	json_t *generation = json_object_get(page, "generation");
 
-	if (next && next <= start) /* an endless loop otherwise */
-		return -EBADMSG;
-	if (start)
+	if (!first)
 		return !json_equal(json_object_get(document, "generation"), generation);
 	json_object_set(document, "generation", generation);
 	json_object_set(document, "at_ms", json_object_get(page, "at_ms"));
@@ -137,28 +118,28 @@ static int check_page(json_t *document, const json_t *page, json_int_t start, js
 static int add_pages(
 	struct source *source, json_t *document, struct policy_pages *policies, unsigned most)
 {
-	json_int_t start, next = 0, total = 0;
-	int ret = request_page(source, 0);
-	bool more = ret == 0;
+	struct pages pages = {.source = source, .command = "/weir/policy_stats"};
+	json_int_t total = 0;
+	bool more;
+	int ret;
 
 	policy_pages_free(policies);
 	policies->whole = true;
-	while (ret == 0 && more) {
+	do {
+		bool first = pages.next == 0;
 		json_t *page;
 
-		start = next;
-		ret = receive_page(source, &page);
-		next = json_integer_value(json_object_get(page, "next"));
+		ret = pages_take(&pages, &page);
 		total = json_integer_value(json_object_get(page, "total"));
 		if (ret == 0)
-			ret = check_page(document, page, start, next);
-		more = ret == 0 && next && next < most;
+			ret = check_generation(document, page, first);
+		more = ret == 0 && pages.next && pages.next < most;
 		if (more)
-			ret = request_page(source, next);
+			ret = pages_send(&pages);
 		if (ret == 0)
 			ret = policy_pages_add(policies, page, most - policies->n);
 		json_decref(page);
-	}
+	} while (ret == 0 && more);
 	if (ret >= 0)
 		json_object_set_new(json_object_get(document, "left_out"), "policies",
 			json_integer(total - (json_int_t)policies->n));

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "rows.h"
 
 /* The most that one reader can take in. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "overview.h"
 #include "rows.h"
 

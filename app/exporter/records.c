@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "base/hash.h"
 #include "deltas.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "accept.h"
-#include "ask/member.h"
+#include "ask/source.h"
 #include "asker.h"
 #include "listen.h"
 #include "overview.h"

@@ -14,7 +14,7 @@
 #include <sodium.h>
 
 #include "answers.h"
-#include "ask/member.h"
+#include "ask/source.h"
 #include "capture/pcapng.h"
 #include "exits.h"
 #include "field.h"

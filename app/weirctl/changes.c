@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "answers.h"
-#include "ask/member.h"
+#include "ask/source.h"
 #include "change/edit.h"
 #include "config/lists.h"
 #include "edit_file.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "answers.h"
-#include "ask/member.h"
+#include "ask/source.h"
 #include "health.h"
 #include "json/suggest.h"
 

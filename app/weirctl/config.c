@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "field.h"
 
 #define LOOK_MS 50

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "human.h"
 
 #define MEMBER_MAX 64

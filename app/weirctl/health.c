@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 
 #define PERCENT 100
 

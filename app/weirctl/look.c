@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "field.h"
 #include "numbers/policy_number.h"
 
@@ -61,25 +61,17 @@ int look_at_policies(struct source *source, json_t **look)
 
 int look_at_first_policies(struct source *source, size_t most, json_t **look)
 {
-	json_int_t next = 0;
+	struct pages pages = {.source = source, .command = "/weir/policy_stats"};
+	json_t *page;
 	int ret;
 
 	*look = json_object();
 	do {
-		json_int_t before = next;
-		char start[24];
-		json_t *page;
-
-		snprintf(start, sizeof(start), "%lld", (long long)next);
-		ret = source_get_of(source, "/weir/policy_stats", start, &page);
-		if (ret)
-			break;
-		ret = take_rows(*look, page);
-		next = json_integer_value(json_object_get(page, "next"));
+		ret = pages_take(&pages, &page);
+		if (ret == 0)
+			ret = take_rows(*look, page);
 		json_decref(page);
-		if (next && next <= before) /* would loop for ever */
-			ret = -EBADMSG;
-	} while (ret == 0 && next && json_object_size(*look) < most);
+	} while (ret == 0 && pages.next && json_object_size(*look) < most);
 	if (ret) {
 		json_decref(*look);
 		*look = NULL;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "field.h"
 #include "probe/question.h"
 

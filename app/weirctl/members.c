@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "field.h"
 
 /* Gathers all peers, or the one that the request names. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "field.h"
 #include "look.h"
 #include "number_field.h"

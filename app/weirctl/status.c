@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "exits.h"
 #include "field.h"
 #include "health.h"

@@ -6,14 +6,30 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Longest request in bytes. */
 #define REQUEST_MAX 4096
 
-int source_get(struct source *source, const char *request, json_t **value)
-{
-	int ret = source->ask(source, request, value);
+/* Room for the name of a member in a path. */
+#define MEMBER_MAX 64
 
+const json_t *member_at(const json_t *json, const char *path)
+{
+	while (json && *path) {
+		size_t len = strcspn(path, ".");
+		char member[MEMBER_MAX];
+
+		snprintf(member, sizeof(member), "%.*s", (int)len, path);
+		json = json_object_get(json, member);
+		path += len + (path[len] == '.');
+	}
+	return json_is_null(json) ? NULL : json;
+}
+
+/* Returns -ENOENT in place of 0 for an answer of null, which is released. */
+static int no_null(int ret, json_t **value)
+{
 	if (ret == 0 && json_is_null(*value)) {
 		json_decref(*value);
 		ret = -ENOENT;
@@ -21,6 +37,11 @@ int source_get(struct source *source, const char *request, json_t **value)
 	if (ret)
 		*value = NULL;
 	return ret;
+}
+
+int source_get(struct source *source, const char *request, json_t **value)
+{
+	return no_null(source->ask(source, request, value), value);
 }
 
 int source_get_of(struct source *source, const char *command, const char *name, json_t **value)
@@ -33,73 +54,73 @@ int source_get_of(struct source *source, const char *command, const char *name, 
 	return source_get(source, request, value);
 }
 
-/* Appends a page's members. Returns 0, with the start of the next page (0: none), or -EBADMSG. */
-static int take_page(json_t *all, const json_t *page, const char *what, json_int_t *next)
+/* Writes the request for the page that starts at `next`: its parameters are the name and that. */
+static int write_page_request(const struct pages *pages, char request[REQUEST_MAX])
 {
-	const json_t *members = json_object_get(page, what), *more = json_object_get(page, "next");
-	json_int_t before = *next;
+	char start[24] = "";
+	int n;
 
-	if (!json_is_array(members))
-		return -EBADMSG;
-	if (json_array_extend(all, (json_t *)members))
-		return -ENOMEM;
-	*next = json_integer_value(more);
-	/* A page that leads back would cause an endless loop. */
-	return *next && *next <= before ? -EBADMSG : 0;
+	if (pages->next)
+		snprintf(start, sizeof(start), ",%lld", (long long)pages->next);
+	n = snprintf(request, REQUEST_MAX, "%s%s%s%s", pages->command, pages->name ? "," : "",
+		pages->name ? pages->name : "", start);
+	return n < REQUEST_MAX ? 0 : -ENOENT;
 }
 
-/* Requests the page that begins at `start`. */
-static int get_page(struct source *source, const char *command, const char *name, json_int_t start,
-	json_t **page)
+int pages_send(struct pages *pages)
 {
-	char parameters[REQUEST_MAX];
+	char request[REQUEST_MAX];
+	int ret = write_page_request(pages, request);
 
-	if (start == 0 && !name)
-		return source_get(source, command, page);
-	if (start == 0)
-		return source_get_of(source, command, name, page);
-	snprintf(parameters, sizeof(parameters), "%s%s%lld", name ? name : "", name ? "," : "",
-		(long long)start);
-	return source_get_of(source, command, parameters, page);
+	if (ret == 0)
+		ret = pages->source->send(pages->source, request);
+	pages->sent = ret == 0;
+	return ret;
 }
 
-static int follow_pages(struct source *source, const char *command, const char *name,
-	const char *what, json_t *all, json_int_t next)
+int pages_take(struct pages *pages, json_t **page)
 {
-	while (next) {
-		json_t *page;
-		int ret = get_page(source, command, name, next, &page);
+	struct source *source = pages->source;
+	json_int_t start = pages->next;
+	char request[REQUEST_MAX];
+	int ret = write_page_request(pages, request);
 
-		if (ret)
-			return ret;
-		ret = take_page(all, page, what, &next);
-		json_decref(page);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	*page = NULL;
+	if (ret == 0)
+		ret = pages->sent ? no_null(source->receive(source, request, page), page)
+				  : source_get(source, request, page);
+	pages->sent = false;
+	pages->next = json_integer_value(json_object_get(*page, "next"));
+	if (pages->next == 0 || pages->next > start)
+		return ret;
+	json_decref(*page); /* a page that leads back would cause an endless loop */
+	*page = NULL;
+	return -EBADMSG;
 }
 
 int source_list(struct source *source, const char *command, const char *name, const char *what,
 	json_t **listing)
 {
-	json_t *all = json_array();
-	json_int_t next = 0;
-	int ret = get_page(source, command, name, 0, listing);
+	struct pages pages = {.source = source, .command = command, .name = name};
+	json_t *page;
+	int ret = pages_take(&pages, listing);
 
-	if (ret == 0)
-		ret = take_page(all, *listing, what, &next);
-	if (ret == 0)
-		ret = follow_pages(source, command, name, what, all, next);
-	if (ret) {
-		json_decref(*listing);
-		json_decref(all);
-		*listing = NULL;
-		return ret;
+	if (ret == 0 && !json_is_array(json_object_get(*listing, what)))
+		ret = -EBADMSG;
+	while (ret == 0 && pages.next) {
+		ret = pages_take(&pages, &page);
+		if (ret == 0 && json_array_extend(json_object_get(*listing, what),
+					json_object_get(page, what)))
+			ret = -EBADMSG;
+		json_decref(page);
 	}
-	json_object_set_new(*listing, what, all);
-	json_object_set_new(*listing, "next", json_null());
-	return 0;
+	if (ret == 0) {
+		json_object_set_new(*listing, "next", json_null());
+		return 0;
+	}
+	json_decref(*listing);
+	*listing = NULL;
+	return ret;
 }
 
 static int ask_each(

@@ -7,6 +7,8 @@
 #ifndef WEIR_ASK_SOURCE_H
 #define WEIR_ASK_SOURCE_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 struct source {
@@ -37,11 +39,37 @@ struct source {
 		struct source *source, const char *request, int given, int *taken, json_t **value);
 };
 
+/*
+ * Returns the value at a path of members such as "dropped.packets", the outermost first. NULL if it
+ * is missing or null. Borrowed.
+ */
+const json_t *member_at(const json_t *json, const char *path);
+
 /* Calls `source->ask()`, and returns -ENOENT for null. */
 int source_get(struct source *source, const char *request, json_t **value);
 
 /* Like source_get(), for a command with a parameter. */
 int source_get_of(struct source *source, const char *command, const char *name, json_t **value);
+
+/*
+ * The pages of a listing, one after the other. In a page, "next" is the start of the next page;
+ * null: there is none.
+ */
+struct pages {
+	struct source *source;
+	const char *command, *name; /* name: parameter of the command; NULL: none */
+	json_int_t next;            /* start of the page to take; 0: the first, or no more */
+	bool sent;                  /* its request */
+};
+
+/*
+ * Sends the request for the next page before pages_take(), so that the limiter makes it meanwhile.
+ * Returns 0 or an error of `send()`, which must be supported.
+ */
+int pages_send(struct pages *pages);
+
+/* Returns 0 and the next page, -ENOENT, -EBADMSG (it leads back), or an error of `ask()`. */
+int pages_take(struct pages *pages, json_t **page);
 
 /*
  * Requests all pages of a listing, for a name or for all (NULL). Returns the first page's object,

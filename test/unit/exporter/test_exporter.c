@@ -63,11 +63,12 @@ static json_t *peers_page(const struct world *world)
 static int world_ask(struct source *source, const char *request, json_t **value)
 {
 	struct world *world = (struct world *)source;
-	unsigned start;
+	unsigned start = 0;
 
 	world->asked++;
 	*value = json_null();
-	if (sscanf(request, "/weir/policy_stats,%u", &start) == 1) {
+	if (strcmp(request, "/weir/policy_stats") == 0 ||
+		sscanf(request, "/weir/policy_stats,%u", &start) == 1) {
 		if (world->error)
 			return world->error;
 		*value = stats_page(world, start);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "check.h"
 #include "number_field.h"
 

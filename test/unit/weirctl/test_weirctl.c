@@ -404,7 +404,7 @@ static void pages_of_a_name(void **state)
 	"\"dropped_packets\", \"allocator\", \"limit_by\"], \"policies\": [" rows "]}"
 
 static const struct row three_policies[] = {
-	{"/weir/policy_stats,0",
+	{"/weir/policy_stats",
 		POLICY_PAGE("2", "[\"a\", \"bytes\", 1000, 1.25, 3, 400, 1, \"fps\", null]"), 0},
 	{"/weir/policy_stats,2",
 		POLICY_PAGE("null", "[\"b\", \"bytes\", null, 3.75, 0, 0, 1, \"quota\", null], "
@@ -490,7 +490,7 @@ static void policies_form(void **state)
 static void policies_below(void **state)
 {
 	static const struct row rows[] = {
-		{"/weir/policy_stats,0",
+		{"/weir/policy_stats",
 			"{\"next\": null, \"columns\": [\"name\", \"count\", \"limit_per_s\", "
 			"\"parent\", \"share_per_s\"], \"policies\": [[\"link\", \"bytes\", 2000, "
 			"null, null], [\"client\", \"bytes\", 1000, \"link\", 500]]}",
@@ -676,7 +676,7 @@ static void balance(void **state)
 
 /* Two looks of two pages; between them one policy goes, one comes, one restarts. */
 static const struct row two_looks[] = {
-	{"/weir/policy_stats,0",
+	{"/weir/policy_stats",
 		STATS("1000.0", "2",
 			"[\"a\", \"bytes\", 1000, 10, 1000, 5, 500], "
 			"[\"gone\", \"bytes\", 1000, 1, 1, 1, 1]"),
@@ -686,7 +686,7 @@ static const struct row two_looks[] = {
 			"[\"b\", \"packets\", 1.5, 10, 10, 0, 0], "
 			"[\"anew\", \"bytes\", null, 10, 10, 0, 0]"),
 		0},
-	{"/weir/policy_stats,0",
+	{"/weir/policy_stats",
 		STATS("1500.0", "2",
 			"[\"a\", \"bytes\", 1000, 20, 2000, 5, 500], "
 			"[\"new\", \"bytes\", 1000, 1, 1, 1, 1]"),
@@ -702,7 +702,7 @@ static const struct row two_looks[] = {
 /* Rates use the limiter's clock; the policy with most drops is first. */
 static void rates(void **state)
 {
-	static const struct row endless[] = {{"/weir/policy_stats,0", STATS("1.0", "3", ""), 0},
+	static const struct row endless[] = {{"/weir/policy_stats", STATS("1.0", "3", ""), 0},
 		{"/weir/policy_stats,3", STATS("1.0", "3", ""), 0}, {0}};
 	struct canned canned = canned_make(endless);
 	char *one;
@@ -733,7 +733,7 @@ static void rates(void **state)
 static void trials(void **state)
 {
 	static const struct row looks[] = {
-		{"/weir/policy_stats,0",
+		{"/weir/policy_stats",
 			TRIALS("1000.0",
 				"[\"none\", \"bytes\", 1250000, 9, 9, null, null, null, null, null, "
 				"null], "
@@ -743,7 +743,7 @@ static void trials(void **state)
 				"900], "
 				"[\"much\", \"packets\", 100, 5, 5, 50, 50, 10, 10, 0, 0]"),
 			0},
-		{"/weir/policy_stats,0",
+		{"/weir/policy_stats",
 			TRIALS("2000.0",
 				"[\"none\", \"bytes\", 1250000, 9, 9, null, null, null, null, null, "
 				"null], "

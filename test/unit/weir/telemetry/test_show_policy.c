@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "ask/member.h"
+#include "ask/source.h"
 #include "budget/budget.h"
 #include "clock.h"
 #include "numbers/policy_number.h"
