@@ -20,7 +20,6 @@
 #define EXIT_USAGE 2
 
 #define ADDRESS     "127.0.0.1:9947"
-#define DIRECTORY   "/run/weir"
 #define PATIENCE_MS 4000
 #define INTERVAL_MS 1000
 #define PEERS       1024
@@ -74,7 +73,7 @@ static const struct option_row rows[] = {
 		.help = "another address; [::1]:9947 of IPv6, :9947 is all. There is no TLS and no "
 			"password: beyond this machine put a proxy before it"),
 	OPTION_ROW_OTHER("socket", take_socket, .brief = 's', .value = "SOCKET",
-		.help = "a limiter's socket; may be repeated. Without it all of " DIRECTORY
+		.help = "a limiter's socket; may be repeated. Without it all of " TARGETS_DIRECTORY
 			"/*.sock, looked up at each request"),
 	OPTION_ROW_OTHER("host", take_host, .value = "NAME",
 		.help = "also answer who takes it for that name; may be repeated. Without it: "
@@ -98,15 +97,19 @@ static const struct option_set exporter_options = {
 
 static bool parse_exporter_options(int argc, char **argv, struct options *options)
 {
-	int at = option_read(&exporter_options, argc, argv, options, NULL);
-	const char *twice;
+	struct targets targets = {0};
+	int at = option_read(&exporter_options, argc, argv, options, NULL), taken = 0;
+	unsigned n = 0;
 
 	if (at < 0)
 		return false;
 	if (at < argc)
 		return refuse_word(argv[at], "one word too many");
-	twice = boxes_ambiguous(&options->boxes);
-	return !twice || refuse_word(twice, "another socket has that name, too");
+	while (n < options->boxes.n_sockets && taken == 0)
+		taken = targets_add(&targets, NULL, options->boxes.sockets[n++]);
+	targets_free(&targets);
+	return taken == 0 ||
+	       refuse_word(options->boxes.sockets[n - 1], "another socket has that name, too");
 }
 
 static void print_usage(void)
@@ -194,7 +197,7 @@ int main(int argc, char **argv)
 	struct options options = {.listen = ADDRESS,
 		.interval_ms = INTERVAL_MS,
 		.reporter = REPORTER_USUAL,
-		.boxes = {.directory = DIRECTORY,
+		.boxes = {.directory = TARGETS_DIRECTORY,
 			.patience_ms = PATIENCE_MS,
 			.most = {UINT_MAX, PEERS}}};
 

@@ -30,7 +30,7 @@ struct metric {
 	const char *name; /* with its base unit, without _total and _info */
 	enum metric_type type;
 	enum metric_of of;
-	const char *at;    /* path in a limiter's document (gather.h): "ports" */
+	const char *at;    /* path in a limiter's document (boxes.h): "ports" */
 	const char *value; /* path in each member, or the column; NULL: itself */
 	const char *label; /* in addition to the limiter's; NULL: none */
 	const char *count; /* only for policies that count these; NULL: all */
@@ -47,7 +47,7 @@ static inline bool metric_has_label(const struct metric *metric)
 /* Ends with a row without a name. */
 extern const struct metric metrics[];
 
-/* The state of a limiter, see gather.h. */
+/* The state of a limiter, see boxes.h. */
 struct metrics_of {
 	const char *limiter;
 	const json_t *document;

@@ -14,7 +14,7 @@
 
 struct reporter {
 	const struct reporter_options *options;
-	const struct boxes_options *boxes;
+	struct round round;
 	struct collector collector;
 	struct records *records;
 	pthread_t thread;
@@ -42,10 +42,14 @@ static void report_once(struct reporter *reporter)
 {
 	static const struct looked_at nothing;
 	const struct records_time began = {clock_ms(CLOCK_REALTIME), clock_ms(CLOCK_MONOTONIC)};
-	struct boxes *boxes = boxes_ask(reporter->boxes, &nothing);
+	struct boxes *boxes;
 	const struct records_sink sink = {
 		send_datagram, &reporter->collector, collector_room(&reporter->collector)};
 
+	round_begin(&reporter->round, &nothing);
+	while (targets_busy(&reporter->round.targets))
+		targets_wait(&reporter->round.targets, NULL, 0, -1);
+	boxes = round_end(&reporter->round);
 	if (!boxes)
 		return;
 	records_take(reporter->records, boxes, &began, &sink);
@@ -91,6 +95,7 @@ static void *report_turns(void *arg)
 
 static void free_reporter(struct reporter *reporter)
 {
+	round_close(&reporter->round);
 	collector_close(&reporter->collector);
 	records_free(reporter->records);
 	pthread_cond_destroy(&reporter->ended);
@@ -122,9 +127,10 @@ int reporter_open(const struct reporter_options *options, const struct boxes_opt
 	if (!reporter)
 		return -ENOMEM;
 	reporter->options = options;
-	reporter->boxes = boxes;
 	prepare_waiting(reporter);
 	ret = collector_open(&reporter->collector, options->collector);
+	if (ret == 0)
+		ret = round_open(&reporter->round, boxes);
 	if (ret == 0) {
 		reporter->records = records_new(
 			options->version, (uint64_t)options->refresh_s * 1000);

@@ -218,14 +218,6 @@ static json_int_t wall_ms(void)
 	return (json_int_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static uint64_t monotonic_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 void viewers_send(struct viewers *viewers, struct picture *picture, unsigned interval_ms)
 {
 	struct text group = {0};
@@ -240,7 +232,7 @@ void viewers_send(struct viewers *viewers, struct picture *picture, unsigned int
 		if (viewer->connection && viewer->at == viewer->text.length)
 			send_to_viewer(viewer, picture, &group);
 		else if (viewer->connection && !viewer->behind_ms)
-			viewer->behind_ms = monotonic_ms();
+			viewer->behind_ms = (uint64_t)(steady_s() * 1000);
 	}
 	free(group.bytes);
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <microhttpd.h>
 #include <sys/socket.h>
@@ -18,7 +17,6 @@
 
 #include "accept.h"
 #include "ask/source.h"
-#include "asker.h"
 #include "listen.h"
 #include "overview.h"
 #include "page.h"
@@ -58,7 +56,7 @@ struct web {
 	struct MHD_Daemon *daemon;
 	struct slot slots[SLOTS_ALL];
 	unsigned kept; /* rounds whose metrics are being read */
-	struct asker *asker;
+	struct round round;
 	bool asking;
 	struct picture *picture;
 	struct viewers *viewers;
@@ -69,10 +67,7 @@ struct web {
 
 static uint64_t ms_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return (uint64_t)(steady_s() * 1000);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -149,7 +144,7 @@ static void begin_round(struct web *web)
 	web->asking = true;
 	web->began_ms = ms_now();
 	viewers_look(web->viewers, &looked_at);
-	asker_begin(web->asker, &looked_at);
+	round_begin(&web->round, &looked_at);
 }
 
 static void enter_state(struct slot *slot, enum slot_state state)
@@ -206,7 +201,7 @@ static void log_policies_above(const struct web *web, const struct boxes *boxes)
 /* Passes the result of a round to requests that wait for it, and to viewers of the page. */
 static void end_round(struct web *web)
 {
-	struct boxes *boxes = asker_take(web->asker);
+	struct boxes *boxes = round_end(&web->round);
 
 	web->asking = false;
 	web->asked_ms = boxes ? ms_now() : 0;
@@ -522,7 +517,7 @@ static struct MHD_Daemon *start_daemon(struct web *web, int fd)
 /* Frees all members that are allocated. */
 static void free_web(struct web *web)
 {
-	asker_close(web->asker);
+	round_close(&web->round);
 	viewers_free(web->viewers);
 	if (web->picture)
 		picture_free(web->picture);
@@ -533,7 +528,7 @@ static int prepare_web(struct web *web)
 {
 	web->picture = picture_new();
 	web->viewers = viewers_new();
-	return web->picture && web->viewers ? asker_open(&web->options, &web->asker) : -ENOMEM;
+	return web->picture && web->viewers ? round_open(&web->round, &web->options) : -ENOMEM;
 }
 
 int web_open(const char *address, const struct boxes_options *options,
@@ -575,6 +570,8 @@ static int time_to_wait(struct web *web)
 	MHD_UNSIGNED_LONG_LONG wait;
 	uint64_t turn = TURN_MS, due = web->began_ms + web->interval_ms, now = ms_now();
 
+	if (web->asking && !targets_busy(&web->round.targets))
+		return 0;
 	if (MHD_get_timeout(web->daemon, &wait) == MHD_YES && wait < turn)
 		turn = wait;
 	if (viewers_count(web->viewers) && !web->asking && (now >= due || due - now < turn))
@@ -584,14 +581,12 @@ static int time_to_wait(struct web *web)
 
 void web_run(struct web *web, int signal_fd)
 {
-	struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.events = POLLIN},
-		{.fd = asker_fd(web->asker), .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.events = POLLIN}};
 
 	fds[1].fd = MHD_get_daemon_info(web->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 	while (fds[0].revents == 0) {
-		if (poll(fds, 3, time_to_wait(web)) < 0 && errno != EINTR)
-			return;
-		if (fds[2].revents)
+		targets_wait(&web->round.targets, fds, 2, time_to_wait(web));
+		if (web->asking && !targets_busy(&web->round.targets))
 			end_round(web);
 		if (viewers_count(web->viewers) && ms_now() >= web->began_ms + web->interval_ms)
 			begin_round(web);

@@ -284,24 +284,19 @@ static int capture_to_file(
 	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int capture_of_box(struct box *box, const struct options *options)
+static int capture_of_target(struct target *target, const struct options *options)
 {
-	struct source *source = &box->client.source;
+	struct source *source = &target->client.source;
 	json_t *answer = NULL;
 	int status = EXIT_FAILURE, ret;
 
-	box_open(box);
+	target_open(target);
 	ret = begin_capture(source, &options->request, &answer);
-	if (ret) {
-		char *why;
-
-		box->error = -ret;
-		why = box_explain(box, options->command, &options->request);
-		fprintf(stderr, "weirctl: %s\n", why ? why : strerror(-ret));
-		free(why);
-	} else if (!complain_of_answer(answer)) {
+	target->error = -ret;
+	if (ret)
+		answers_complain(target, options);
+	else if (!complain_of_answer(answer))
 		status = capture_to_file(source, options, answer);
-	}
 	json_decref(answer);
 	return status;
 }
@@ -310,17 +305,17 @@ int capture_run(const struct options *options)
 {
 	const struct sigaction action = {.sa_handler = end_capture, .sa_flags = (int)SA_RESETHAND};
 	int status = EXIT_FAILURE;
-	struct boxes boxes;
+	struct targets targets;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	if (boxes_find(options, &boxes)) {
-		if (boxes.n == 1)
-			status = capture_of_box(&boxes.each[0], options);
-		else
-			fputs("weirctl: capture: of one limiter at a time\n", stderr);
-	}
-	boxes_free(&boxes);
+	if (!answers_find(options, &targets))
+		return status;
+	if (targets.n == 1)
+		status = capture_of_target(&targets.each[0], options);
+	else
+		fputs("weirctl: capture: of one limiter at a time\n", stderr);
+	targets_free(&targets);
 	return status;
 }

@@ -121,13 +121,14 @@ static json_t *findings_of_status(const json_t *status, const struct limits *lim
 }
 
 /* A limiter without a reply is CRITICAL; UNKNOWN if this user has no permission to connect. */
-static json_t *findings_of_silence(const struct box *box)
+static json_t *findings_of_silence(const struct target *target)
 {
-	enum health_state is = box->error == EACCES || box->error == EPERM ? HEALTH_UNKNOWN
-									   : HEALTH_CRITICAL;
+	enum health_state is = target->last.error == EACCES || target->last.error == EPERM
+				       ? HEALTH_UNKNOWN
+				       : HEALTH_CRITICAL;
 
 	return json_pack("{s:s, s:i, s:[s], s:{}}", "state", health_names[is], "status", (int)is,
-		"wrong", box->why ? box->why : "out of memory", "values");
+		"wrong", target->last.why ? target->last.why : "out of memory", "values");
 }
 
 int check_gather(struct source *source, const struct request *request, json_t **document)
@@ -186,29 +187,29 @@ static void put_values(const json_t *found, const char *box, FILE *out)
 }
 
 static void put_check(
-	const struct boxes *boxes, json_t *const *found, enum health_state worst, FILE *out)
+	const struct targets *targets, json_t *const *found, enum health_state worst, FILE *out)
 {
 	fprintf(out, "%s - ", health_names[worst]);
-	for (unsigned i = 0; i < boxes->n; i++) {
+	for (unsigned i = 0; i < targets->n; i++) {
 		if (i)
 			fputs("; ", out);
-		put_words(boxes->each[i].name, out);
+		put_words(targets->each[i].name, out);
 		fputs(": ", out);
 		put_wrong(found[i], out);
 	}
 	fputs(" |", out);
-	for (unsigned i = 0; i < boxes->n; i++)
-		put_values(found[i], boxes->n > 1 ? boxes->each[i].name : NULL, out);
+	for (unsigned i = 0; i < targets->n; i++)
+		put_values(found[i], targets->n > 1 ? targets->each[i].name : NULL, out);
 	fputc('\n', out);
 }
 
-static int put_check_json(const struct boxes *boxes, json_t **found)
+static int put_check_json(const struct targets *targets, json_t **found)
 {
-	json_t *all = boxes->n == 1 ? json_incref(found[0]) : json_object();
+	json_t *all = targets->n == 1 ? json_incref(found[0]) : json_object();
 	int ret;
 
-	for (unsigned i = 0; boxes->n > 1 && i < boxes->n; i++)
-		json_object_set(all, boxes->each[i].name, found[i]);
+	for (unsigned i = 0; targets->n > 1 && i < targets->n; i++)
+		json_object_set(all, targets->each[i].name, found[i]);
 	ret = answers_write_json(all, stdout);
 	json_decref(all);
 	return ret;
@@ -221,33 +222,34 @@ static bool is_named_by_socket(const struct options *options, unsigned i)
 				    : options->n_boxes == 0 && !options->group;
 }
 
-static bool is_taken(const struct boxes *boxes, unsigned except, const char *name)
+static bool is_taken(const struct targets *targets, unsigned except, const char *name)
 {
-	for (unsigned i = 0; i < boxes->n; i++)
-		if (i != except && strcmp(boxes->each[i].name, name) == 0)
+	for (unsigned i = 0; i < targets->n; i++)
+		if (i != except && strcmp(targets->each[i].name, name) == 0)
 			return true;
 	return false;
 }
 
 /* Replaces names of socket files by the configured names of the limiters. */
-static void name_boxes(struct boxes *boxes, const struct options *options)
+static void name_boxes(struct targets *targets, const struct options *options)
 {
-	for (unsigned i = 0; i < boxes->n; i++) {
-		struct box *box = &boxes->each[i];
-		const char *own = json_string_value(member_at(box->document, "process.limiter"));
+	for (unsigned i = 0; i < targets->n; i++) {
+		struct target *target = &targets->each[i];
+		const char *own = json_string_value(
+			member_at(target->last.document, "process.limiter"));
 		char *name;
 
-		if (!own || !is_named_by_socket(options, i) || is_taken(boxes, i, own))
+		if (!own || !is_named_by_socket(options, i) || is_taken(targets, i, own))
 			continue;
 		name = strdup(own);
 		if (!name)
 			continue;
-		free(box->name);
-		box->name = name;
+		free(target->name);
+		target->name = name;
 	}
 }
 
-static int check_boxes(struct boxes *boxes, const struct options *options)
+static int check_boxes(struct targets *targets, const struct options *options)
 {
 	json_t *found[2 * BOXES_MAX];
 	struct limits limits;
@@ -255,34 +257,35 @@ static int check_boxes(struct boxes *boxes, const struct options *options)
 	int ret = 0;
 
 	take_thresholds(&options->request, &limits);
-	boxes_ask(boxes, options->command, &options->request);
-	name_boxes(boxes, options);
-	for (unsigned i = 0; i < boxes->n; i++) {
-		struct box *box = &boxes->each[i];
+	targets_ask(targets);
+	name_boxes(targets, options);
+	for (unsigned i = 0; i < targets->n; i++) {
+		struct target *target = &targets->each[i];
 
-		found[i] = box->document ? findings_of_status(box->document, &limits)
-					 : findings_of_silence(box);
+		found[i] = target->last.document
+				   ? findings_of_status(target->last.document, &limits)
+				   : findings_of_silence(target);
 		worst = health_worse(worst,
 			(enum health_state)json_integer_value(json_object_get(found[i], "status")));
 	}
 	if (options->json)
-		ret = put_check_json(boxes, found);
+		ret = put_check_json(targets, found);
 	else
-		put_check(boxes, found, worst, stdout);
-	for (unsigned i = 0; i < boxes->n; i++)
+		put_check(targets, found, worst, stdout);
+	for (unsigned i = 0; i < targets->n; i++)
 		json_decref(found[i]);
 	return answers_end(0, ret) ? HEALTH_UNKNOWN : (int)worst;
 }
 
 int check_run(const struct options *options)
 {
-	struct boxes boxes;
+	struct targets targets;
 	int status = HEALTH_UNKNOWN;
 
-	if (boxes_find(options, &boxes))
-		status = check_boxes(&boxes, options);
+	if (answers_find(options, &targets))
+		status = check_boxes(&targets, options);
 	else
 		puts("UNKNOWN - no limiter found: name one with -n or -s |");
-	boxes_free(&boxes);
+	targets_free(&targets);
 	return status;
 }

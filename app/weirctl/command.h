@@ -230,6 +230,8 @@ bool names_check(const struct request *request);
 
 bool top_check(const struct request *request);
 int top_run(const struct options *options);
+int watch_run(const struct options *options);
+int events_follow(const struct options *options);
 int hand_over_run(const struct options *options);
 int help_run(const struct options *options);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sockets.h"
+#include "ask/targets.h"
 #include "typed_time.h"
 
 #define TIMEOUT_S    5.0
@@ -121,7 +121,7 @@ static bool take_critical(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("socket", take_socket, .brief = 's',
-		VALUE("SOCKET", "its socket (the only one in " SOCKETS_DIRECTORY ")")),
+		VALUE("SOCKET", "its socket (the only one in " TARGETS_DIRECTORY ")")),
 	OPTION_ROW_OTHER("name", take_name, .brief = 'n',
 		VALUE("LIMITER", "the same, by the limiter's name")),
 	TEXT("group", group, .brief = 'g', VALUE("FILE", "several, by a file of JSON")),

@@ -1,117 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Live views, and the word "watch", which repeats any command.
  */
 #include "follow.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
-#define NS_PER_S 1e9
+#include "answers.h"
+#include "terminal.h"
 
-/* Shortest pause, so that a limiter slower than the interval does not keep a CPU busy. */
-#define PAUSE_LEAST_S 0.02
+/* Time after the interval when present answers are shown though others are missing. */
+#define GRACE_S 1.0
 
-/* State of a limiter. */
-struct followed {
-	json_t *document;  /* new document; NULL: already taken, or none */
-	time_t gone_since; /* 0: it answers */
-	char *why;         /* why it is gone */
-};
+/* Answers within this time are drawn together on a terminal. */
+#define DRAW_S   0.05
+#define MS_PER_S 1000
 
-struct one {
-	struct follow *follow;
-	struct box *box;
-	struct followed known;
-};
+/* Moves the cursor of a terminal to the top, and clears the screen. */
+#define CLEAR "\033[H\033[J"
+
+/* Start of the text about a limiter that is gone, before its reason. */
+#define GONE_FORMAT "gone since %Y-%m-%dT%H:%M:%SZ: "
+#define GONE_LENGTH strlen("gone since 2026-11-22T12:00:03Z: ")
 
 struct follow {
-	const struct options *options;
-	follow_fn ask;
-	struct one *each;
-	pthread_mutex_t lock; /* protects the state of all */
-	int news, signals;
+	const struct follow_view *view;
+	struct targets targets;
+	int signals;
+	unsigned long times; /* number of pictures so far */
+	double shown_s;      /* time of the last one */
 };
 
-double follow_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / NS_PER_S;
-}
-
-static void pause_s(double seconds)
-{
-	const struct timespec ts = {.tv_sec = (time_t)seconds,
-		.tv_nsec = (long)((seconds - (double)(time_t)seconds) * NS_PER_S)};
-
-	nanosleep(&ts, NULL);
-}
-
-/* Takes over the document and the text. */
-static void publish_answer(struct one *one, json_t *document, char *why)
-{
-	struct follow *follow = one->follow;
-	struct followed *known = &one->known;
-
-	pthread_mutex_lock(&follow->lock);
-	json_decref(known->document);
-	free(known->why);
-	known->document = document;
-	known->why = why;
-	if (document)
-		known->gone_since = 0;
-	else if (!known->gone_since)
-		known->gone_since = time(NULL);
-	pthread_mutex_unlock(&follow->lock);
-	eventfd_write(follow->news, 1);
-}
-
-/* Returns false after an invalid request, which leaves the connection open. */
-static bool hangs_up(int error)
-{
-	return error != ENOENT && error != EINVAL;
-}
-
-static void *follow_box(void *context)
-{
-	struct one *one = context;
-	const struct options *options = one->follow->options;
-	struct box *box = one->box;
-
-	for (;;) {
-		double began = follow_now(), left;
-		json_t *document = NULL;
-		char *why = NULL;
-		int ret = box_open(box);
-
-		if (ret == 0) {
-			ret = one->follow->ask(box, &options->request, &document);
-			box->error = -ret;
-		}
-		if (ret) {
-			json_decref(document);
-			document = NULL;
-			why = box_explain(box, options->command, &options->request);
-		}
-		if (ret && hangs_up(box->error))
-			box_close(box);
-		publish_answer(one, document, why);
-		left = began + options->request.interval_s - follow_now();
-		pause_s(left > PAUSE_LEAST_S ? left : PAUSE_LEAST_S);
-	}
-	return NULL;
-}
-
-static int take_signals(void)
+static int open_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
 	sigset_t set;
@@ -124,139 +51,215 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-struct follow *follow_start(struct boxes *boxes, const struct options *options, follow_fn ask)
+/* Stops the process until it is continued. */
+static void stop_for_a_while(const struct follow *follow)
 {
-	struct follow *follow = calloc(1, sizeof(*follow));
-	pthread_t thread;
-
-	if (!follow)
-		return NULL;
-	json_object_seed(0); /* not thread-safe at its first use */
-	*follow = (struct follow){.options = options, .ask = ask};
-	pthread_mutex_init(&follow->lock, NULL);
-	follow->each = calloc(boxes->n, sizeof(*follow->each));
-	follow->news = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	follow->signals = take_signals();
-	for (unsigned i = 0; follow->each && i < boxes->n; i++) {
-		follow->each[i] = (struct one){.follow = follow, .box = &boxes->each[i]};
-		if (pthread_create(&thread, NULL, follow_box, &follow->each[i]))
-			return NULL; /* the process ends, and all threads with it */
-		pthread_detach(thread);
-	}
-	return follow->each && follow->news >= 0 && follow->signals >= 0 ? follow : NULL;
+	terminal_leave();
+	raise(SIGSTOP);
+	if (follow->view->read_keys && follow->times)
+		terminal_enter();
 }
 
-static unsigned event_of(uint32_t number)
+/* Takes the signals that have come. Returns false if one ends the program; *redraw: the others. */
+static bool take_signals(const struct follow *follow, bool *redraw)
 {
-	return number == SIGWINCH ? FOLLOW_SIZE : number == SIGTSTP ? FOLLOW_PAUSE : FOLLOW_END;
-}
-
-unsigned follow_wait(struct follow *follow, int ms, bool keys)
-{
-	struct pollfd files[] = {{.fd = follow->news, .events = POLLIN},
-		{.fd = follow->signals, .events = POLLIN},
-		{.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
 	struct signalfd_siginfo info;
-	unsigned events = 0;
-	eventfd_t n;
 
-	poll(files, sizeof(files) / sizeof(*files), ms);
-	if (eventfd_read(follow->news, &n) == 0)
-		events |= FOLLOW_NEWS;
-	while (read(follow->signals, &info, sizeof(info)) == sizeof(info))
-		events |= event_of(info.ssi_signo);
-	if (files[2].revents)
-		events |= FOLLOW_KEY;
-	return events;
+	while (read(follow->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGTSTP && info.ssi_signo != SIGWINCH)
+			return false;
+		if (info.ssi_signo == SIGTSTP)
+			stop_for_a_while(follow);
+		*redraw = true;
+	}
+	return true;
 }
 
-/*
- * Moves the document and copies the text to the caller: only one thread may count its references.
- */
-static struct followed take_known(struct follow *follow, unsigned box)
+/* "gone since 2026-11-22T12:00:03Z: SOCKET: no answer: …" */
+static void explain_gone(struct target *target, const void *context, FILE *out)
 {
-	struct followed *known = &follow->each[box].known, copy;
-
-	pthread_mutex_lock(&follow->lock);
-	copy = *known;
-	copy.why = known->why ? strdup(known->why) : NULL;
-	known->document = NULL;
-	pthread_mutex_unlock(&follow->lock);
-	return copy;
-}
-
-/* "gone since 2026-11-22T12:00:03Z: SOCKET: no answer: …", for free(). */
-static char *gone_text(const struct followed *known)
-{
-	char when[sizeof("2026-01-01T00:00:00Z") + 8], *text = NULL;
+	char when[64];
 	struct tm tm;
 
-	gmtime_r(&known->gone_since, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (asprintf(&text, "gone since %s: %s", when, known->why ? known->why : "?") < 0)
-		return NULL;
-	return text;
+	gmtime_r(&target->result.silent_since, &tm);
+	strftime(when, sizeof(when), GONE_FORMAT, &tm);
+	fputs(when, out);
+	answers_explain(target, context, out);
 }
 
-struct boxes follow_shown(const struct boxes *boxes)
-{
-	struct boxes shown = {.each = calloc(boxes->n, sizeof(*shown.each)), .n = boxes->n};
-
-	for (unsigned i = 0; shown.each && i < boxes->n; i++)
-		shown.each[i].name = boxes->each[i].name;
-	return shown;
-}
-
-void follow_free(struct boxes *shown)
-{
-	for (unsigned i = 0; shown->each && i < shown->n; i++) {
-		json_decref(shown->each[i].document);
-		free(shown->each[i].why);
-	}
-	free(shown->each);
-}
-
-bool follow_take(struct follow *follow, struct boxes *shown, bool *news)
+/* Returns true if each limiter has a new answer or is gone. *news: any of that was not shown. */
+static bool all_are_new(const struct targets *targets, bool *news)
 {
 	bool all = true;
 
 	*news = false;
-	for (unsigned i = 0; i < shown->n; i++) {
-		struct followed known = take_known(follow, i);
-		struct box *box = &shown->each[i];
-
-		if (known.document || known.gone_since) {
-			json_decref(box->document);
-			box->document = known.document;
-			box->fresh = known.document != NULL;
-			free(box->why);
-			box->why = known.gone_since ? gone_text(&known) : NULL;
-		}
-		box->gone_since = known.gone_since;
-		free(known.why);
-		*news |= box->fresh || box->gone_since != box->gone_shown;
-		all = all && (box->fresh || box->gone_since);
+	for (unsigned i = 0; i < targets->n; i++) {
+		*news |= targets->each[i].fresh;
+		all = all && (targets->each[i].fresh || targets->each[i].last.silent_since);
 	}
 	return all;
 }
 
-void follow_done(struct boxes *shown)
+/*
+ * If no limiter has answered yet and all are gone, reports why on standard error. Otherwise returns
+ * false.
+ */
+static bool all_are_gone(const struct targets *targets)
 {
-	for (unsigned i = 0; i < shown->n; i++) {
-		shown->each[i].fresh = false;
-		shown->each[i].gone_shown = shown->each[i].gone_since;
+	for (unsigned i = 0; i < targets->n; i++)
+		if (!targets->each[i].last.silent_since)
+			return false;
+	for (unsigned i = 0; i < targets->n; i++) {
+		const char *why = targets->each[i].last.why;
+
+		fprintf(stderr, "weirctl: %s\n", why ? why + GONE_LENGTH : strerror(ENOMEM));
+	}
+	return true;
+}
+
+/* Returns true if news are shown now. Otherwise *left_s is the time until then; below 0: none. */
+static bool is_due(const struct follow *follow, bool news, bool all, double *left_s)
+{
+	bool screen = follow->view->read_keys != NULL;
+	double wait = screen ? DRAW_S : follow->targets.interval_s + GRACE_S;
+
+	*left_s = news ? follow->shown_s + wait - steady_s() : -1;
+	return news && ((all && !screen) || *left_s <= 0);
+}
+
+static int show_results(struct follow *follow, void *context)
+{
+	int ret;
+
+	if (follow->times++ == 0 && follow->view->read_keys)
+		terminal_enter();
+	follow->shown_s = steady_s();
+	ret = follow->view->show(context, &follow->targets);
+	for (unsigned i = 0; i < follow->targets.n; i++)
+		follow->targets.each[i].fresh = false;
+	return ret;
+}
+
+static int run_loop(struct follow *follow, unsigned long count, void *context)
+{
+	bool (*read_keys)(void *context) = follow->view->read_keys;
+	unsigned long rounds = 0;
+	double left_s = -1;
+
+	for (;;) {
+		struct pollfd fds[] = {{.fd = follow->signals, .events = POLLIN},
+			{.fd = read_keys && follow->times ? STDIN_FILENO : -1, .events = POLLIN}};
+		bool redraw = false, news, all;
+
+		targets_wait(
+			&follow->targets, fds, 2, left_s < 0 ? -1 : (int)(left_s * MS_PER_S) + 1);
+		if (!take_signals(follow, &redraw) || (fds[1].revents && !read_keys(context)))
+			return EXIT_SUCCESS;
+		all = all_are_new(&follow->targets, &news);
+		if (!follow->times && all && all_are_gone(&follow->targets))
+			return EXIT_FAILURE;
+		redraw = (redraw || fds[1].revents) && read_keys && follow->times;
+		if (!is_due(follow, news, all, &left_s) && !redraw)
+			continue;
+		left_s = -1;
+		if (show_results(follow, context))
+			return EXIT_FAILURE;
+		if (news && ++rounds == count)
+			return EXIT_SUCCESS;
 	}
 }
 
-bool follow_in_vain(const struct boxes *shown)
+/* Running queries would delay the end, so their threads end with the process. */
+int follow_run(const struct options *options, const struct follow_view *view, void *context)
 {
-	for (unsigned i = 0; i < shown->n; i++)
-		if (!shown->each[i].gone_since)
-			return false;
-	for (unsigned i = 0; i < shown->n; i++) {
-		const char *why = shown->each[i].why ? strstr(shown->each[i].why, "Z: ") : NULL;
+	static struct follow follow;
+	int status = EXIT_FAILURE;
 
-		fprintf(stderr, "weirctl: %s\n", why ? why + 3 : strerror(ENOMEM));
+	follow = (struct follow){.view = view, .shown_s = steady_s()};
+	if (!answers_find(options, &follow.targets))
+		return status;
+	follow.targets.interval_s = options->request.interval_s;
+	follow.targets.explain = explain_gone;
+	if (view->query)
+		follow.targets.query = view->query;
+	follow.signals = open_signals();
+	if (follow.signals >= 0)
+		status = run_loop(&follow, options->request.count, context);
+	else
+		fprintf(stderr, "weirctl: signals: %s\n", strerror(errno));
+	terminal_leave();
+	return status;
+}
+
+/* --- watch ----------------------------------------------------------------------------------- */
+
+struct watch {
+	const struct options *options;
+	bool begun;
+};
+
+static int write_watched_json(const struct targets *targets, FILE *out)
+{
+	const struct target_result *only = &targets->each[0].last;
+	json_t *document = targets->n == 1 && !only->document
+				   ? json_pack("{s:s}", "error", only->why ? only->why : "?")
+				   : answers_json(targets);
+	int ret = answers_write_json(document, out);
+
+	json_decref(document);
+	return ret;
+}
+
+/* Reports limiters that are gone: on a terminal always, to a file only when they go. */
+static void write_gone(const struct targets *targets, bool terminal, FILE *out)
+{
+	for (unsigned i = 0; i < targets->n; i++) {
+		const struct target *target = &targets->each[i];
+
+		if (target->last.silent_since && (terminal || target->fresh))
+			fprintf(out, "%s: %s\n", target->name,
+				target->last.why ? target->last.why : "gone");
 	}
-	return true;
+}
+
+static int write_watched(struct watch *watch, const struct targets *targets, FILE *out)
+{
+	unsigned width = 0, rows;
+	bool terminal = terminal_size(&width, &rows);
+	int ret;
+
+	if (watch->options->json)
+		return write_watched_json(targets, out);
+	if (terminal)
+		fputs(CLEAR, out);
+	else if (watch->begun)
+		fputc('\n', out);
+	watch->begun = true;
+	ret = answers_write_tables(targets, watch->options, out, watch->options->wide ? 0 : width);
+	write_gone(targets, terminal, out);
+	return ret;
+}
+
+/* Writes all output in one step, so that nothing flickers. */
+static int show_watched(void *context, const struct targets *targets)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int ret = out ? write_watched(context, targets, out) : -ENOMEM;
+
+	if (out)
+		fclose(out);
+	if (ret == 0 && fwrite(text, 1, size, stdout) != size)
+		ret = -EIO;
+	free(text);
+	return answers_end(0, ret) ? -EIO : 0;
+}
+
+int watch_run(const struct options *options)
+{
+	static const struct follow_view view = {.show = show_watched};
+	struct watch watch = {.options = options};
+
+	return follow_run(options, &view, &watch);
 }

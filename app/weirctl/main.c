@@ -8,35 +8,31 @@
 #include <stdlib.h>
 
 #include "answers.h"
-#include "show_events.h"
 #include "exits.h"
 #include "help.h"
 #include "ctl_options.h"
 #include "moved.h"
 #include "terminal.h"
-#include "repeat.h"
 
 static int run_command(const struct options *options)
 {
 	unsigned width = 0, rows;
-	struct boxes boxes;
+	struct targets targets;
 	int status;
 
 	if (options->command->run)
 		return options->command->run(options);
-	if (!boxes_find(options, &boxes)) {
-		boxes_free(&boxes);
-		return EXIT_FAILURE;
-	}
 	if (options->request.follow)
-		return events_follow(&boxes, options);
+		return events_follow(options);
 	if (options->watch)
-		return watch_boxes(&boxes, options);
+		return watch_run(options);
+	if (!answers_find(options, &targets))
+		return EXIT_FAILURE;
 	if (options->wide || !terminal_size(&width, &rows))
 		width = 0;
-	boxes_ask(&boxes, options->command, &options->request);
-	status = answers_write(&boxes, options, stdout, width);
-	boxes_free(&boxes);
+	targets_ask(&targets);
+	status = answers_write(&targets, options, stdout, width);
+	targets_free(&targets);
 	return status;
 }
 

@@ -3,7 +3,7 @@
  *
  * The commands "events" and "log".
  */
-#include "show_events.h"
+#include "command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,13 +77,13 @@ static int print_events(const json_t *page, bool json)
  * Prints new events; `from` is the number of the next one. In a page, `next` is a number if another
  * page is ready, and `to_come` is the number to request next.
  */
-static int follow_on(struct box *box, char from[NUMBER], bool json)
+static int follow_on(struct target *target, char from[NUMBER], bool json)
 {
 	bool more = true;
 
 	while (more) {
 		json_t *page;
-		int ret = source_get_of(&box->client.source, "/weir/events", from, &page);
+		int ret = source_get_of(&target->client.source, "/weir/events", from, &page);
 
 		if (ret)
 			return ret;
@@ -99,44 +99,39 @@ static int follow_on(struct box *box, char from[NUMBER], bool json)
 	return 0;
 }
 
-static void rest_a_moment(void)
+/* If the limiter ends, waits for its next process, whose events begin at 1. */
+static void follow_events(struct target *target, bool json)
 {
-	const struct timespec moment = {FOLLOW_MS / 1000, FOLLOW_MS % 1000 * 1000000L};
+	const struct timespec pause = {FOLLOW_MS / 1000, FOLLOW_MS % 1000 * 1000000L};
+	char from[NUMBER] = "0";
+	json_int_t followed = 0, pid;
 
-	nanosleep(&moment, NULL);
+	for (;; nanosleep(&pause, NULL)) {
+		if (target_open(target))
+			continue;
+		pid = json_integer_value(json_object_get(target->client.greeting, "pid"));
+		if (pid != followed)
+			snprintf(from, NUMBER, "0");
+		followed = pid;
+		if (follow_on(target, from, json))
+			target_close(target); /* the limiter ended, or was too slow */
+	}
 }
 
-/* If the limiter ends, waits for its next process, whose events begin at 1. */
-int events_follow(struct boxes *boxes, const struct options *options)
+int events_follow(const struct options *options)
 {
-	struct box *box = &boxes->each[0];
-	char from[NUMBER] = "0";
-	json_int_t followed = 0;
+	struct targets targets;
 
-	if (boxes->n > 1) {
+	if (!answers_find(options, &targets))
+		return EXIT_FAILURE;
+	if (targets.n > 1)
 		fputs("weirctl: events --follow: name exactly one limiter\n", stderr);
-		return EXIT_FAILURE;
-	}
-	if (box_open(box)) {
-		char *why = box_explain(box, options->command, &options->request);
-
-		fprintf(stderr, "weirctl: %s\n", why ? why : strerror(box->error));
-		free(why);
-		return EXIT_FAILURE;
-	}
-	for (;;) {
-		if (box_open(box) == 0) {
-			json_int_t pid = json_integer_value(
-				json_object_get(box->client.greeting, "pid"));
-
-			if (pid != followed)
-				snprintf(from, NUMBER, "0");
-			followed = pid;
-			if (follow_on(box, from, options->json))
-				box_close(box); /* the limiter ended, or did not answer in time */
-		}
-		rest_a_moment();
-	}
+	else if (target_open(&targets.each[0]))
+		answers_complain(&targets.each[0], options);
+	else
+		follow_events(&targets.each[0], options->json);
+	targets_free(&targets);
+	return EXIT_FAILURE;
 }
 
 bool log_check(const struct request *request)

@@ -20,11 +20,6 @@
 #include "terminal.h"
 #include "top.h"
 
-/* Time after the interval when present answers are shown though others are missing. */
-#define GRACE_S 1.0
-
-/* Answers within this time are drawn together. */
-#define DRAW_S   0.05
 #define MS_PER_S 1000.0
 
 /* Lines of a terminal around the rows: sums, an empty one, heads, columns left out. */
@@ -50,8 +45,7 @@ static const struct top_order orders[] = {
 
 struct top {
 	const struct options *options;
-	struct follow *follow;
-	struct boxes shown;
+	const struct targets *targets;
 	const struct top_order *order;
 	size_t most, from;
 	unsigned rows;    /* policies that the terminal has room for */
@@ -70,23 +64,24 @@ static void add_part(struct source *source, json_t *document, const char *key, c
 }
 
 /* Gathers the rates until the next look; the first time also looks before that. */
-static int ask_rates(struct box *box, const struct request *request, json_t **document)
+static int query_rates(struct target *target, const void *context, json_t **document)
 {
-	struct source *source = &box->client.source;
+	const struct options *options = context;
+	struct source *source = &target->client.source;
 	json_t *now;
 	int ret = 0;
 
-	if (!box->memory)
-		ret = look_at_policies(source, &box->memory);
+	if (!target->memory)
+		ret = look_at_policies(source, &target->memory);
 	if (ret == 0) {
-		source->pause(source, (unsigned)(request->interval_s * MS_PER_S));
+		source->pause(source, (unsigned)(options->request.interval_s * MS_PER_S));
 		ret = look_at_policies(source, &now);
 	}
 	if (ret)
 		return ret;
-	*document = json_pack("{s:o}", "policies", look_rates(box->memory, now));
-	json_decref(box->memory);
-	box->memory = now;
+	*document = json_pack("{s:o}", "policies", look_rates(target->memory, now));
+	json_decref(target->memory);
+	target->memory = now;
 	add_part(source, *document, "process", "/weir/process");
 	add_part(source, *document, "health", "/weir/health");
 	return 0;
@@ -114,7 +109,7 @@ static int compare_top_rows(const void *a, const void *b)
 	return names ? names : strcmp(left->box, right->box);
 }
 
-struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n)
+struct top_row *top_rows(const struct targets *targets, const char *order, size_t *n)
 {
 	const struct top_order *by = orders;
 	struct top_row *rows;
@@ -123,18 +118,19 @@ struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n
 
 	while (by + 1 < orders + ORDERS && order && strcmp(by->name, order) != 0)
 		by++;
-	for (unsigned b = 0; b < boxes->n; b++)
-		room += json_array_size(json_object_get(boxes->each[b].document, "policies"));
+	for (unsigned b = 0; b < targets->n; b++)
+		room += json_array_size(
+			json_object_get(targets->each[b].last.document, "policies"));
 	rows = calloc(room, sizeof(*rows));
 	*n = 0;
-	for (unsigned b = 0; rows && b < boxes->n; b++) {
-		const struct box *box = &boxes->each[b];
+	for (unsigned b = 0; rows && b < targets->n; b++) {
+		const struct target *target = &targets->each[b];
 
-		json_array_foreach (json_object_get(box->document, "policies"), i, policy) {
+		json_array_foreach (json_object_get(target->last.document, "policies"), i, policy) {
 			const char *name = json_string_value(json_object_get(policy, "name"));
 
 			rows[(*n)++] = (struct top_row){
-				box->name, name ? name : "?", weight_of(policy, by), policy};
+				target->name, name ? name : "?", weight_of(policy, by), policy};
 		}
 	}
 	if (rows)
@@ -285,45 +281,45 @@ static double dropped_of(const json_t *policies)
 }
 
 /* Returns the sum of all limiters that have answered. */
-static double sum_of(const struct boxes *boxes, double (*of)(const json_t *policies))
+static double sum_of(const struct targets *targets, double (*of)(const json_t *policies))
 {
 	double sum = 0;
 
-	for (unsigned b = 0; b < boxes->n; b++)
-		sum += of(json_object_get(boxes->each[b].document, "policies"));
+	for (unsigned b = 0; b < targets->n; b++)
+		sum += of(json_object_get(targets->each[b].last.document, "policies"));
 	return sum;
 }
 
 /* "ams: up 3 d 4 h, 3 policies; worker 1 is stuck", or since when it is gone. */
-static void add_box_line(json_t *lines, const struct box *box)
+static void add_box_line(json_t *lines, const struct target *target)
 {
 	const struct field uptime = {"", "process.uptime_s", KIND_SECONDS};
 	const struct field alarm = {"", "health.alarms", KIND_TEXT};
 	char up[FIELD_TEXT_MAX], alarms[FIELD_TEXT_MAX];
-	size_t n = json_array_size(json_object_get(box->document, "policies"));
-	const json_t *health = json_object_get(box->document, "health");
+	size_t n = json_array_size(json_object_get(target->last.document, "policies"));
+	const json_t *health = json_object_get(target->last.document, "health");
 	bool wrong = json_array_size(json_object_get(health, "alarms")) > 0;
 
-	if (box->gone_since)
-		json_array_append_new(
-			lines, json_sprintf("%s: %s", box->name, box->why ? box->why : "gone"));
-	else if (box->document)
-		json_array_append_new(
-			lines, json_sprintf("%s: up %s, %zu %s%s%s", box->name,
-				       field_text(box->document, &uptime, up), n,
-				       n == 1 ? "policy" : "policies", wrong ? "; " : "",
-				       wrong ? field_text(box->document, &alarm, alarms) : ""));
+	if (target->last.silent_since)
+		json_array_append_new(lines, json_sprintf("%s: %s", target->name,
+						     target->last.why ? target->last.why : "gone"));
+	else if (target->last.document)
+		json_array_append_new(lines,
+			json_sprintf("%s: up %s, %zu %s%s%s", target->name,
+				field_text(target->last.document, &uptime, up), n,
+				n == 1 ? "policy" : "policies", wrong ? "; " : "",
+				wrong ? field_text(target->last.document, &alarm, alarms) : ""));
 }
 
 static json_t *head_lines(const struct top *top)
 {
-	double pass_pps = sum_of(&top->shown, passed_of);
-	double drop_pps = sum_of(&top->shown, dropped_of);
+	double pass_pps = sum_of(top->targets, passed_of);
+	double drop_pps = sum_of(top->targets, dropped_of);
 	char passes[HUMAN_MAX], drops[HUMAN_MAX];
 	json_t *lines = json_array();
 
-	for (unsigned i = 0; i < top->shown.n; i++)
-		add_box_line(lines, &top->shown.each[i]);
+	for (unsigned i = 0; i < top->targets->n; i++)
+		add_box_line(lines, &top->targets->each[i]);
 	json_array_append_new(
 		lines, json_sprintf("policies pass %s, drop %s; sorted by %s%s",
 			       human_amount(pass_pps, "pkt/s", passes),
@@ -338,7 +334,7 @@ static void write_picture(struct top *top, FILE *out, unsigned columns, unsigned
 	struct view *view = view_new();
 	json_t *head = head_lines(top);
 	size_t taken = json_array_size(head) + AROUND, n, i;
-	struct top_row *rows = top_rows(&top->shown, top->order->name, &n);
+	struct top_row *rows = top_rows(top->targets, top->order->name, &n);
 	char text[VIEW_CELL_MAX];
 	const json_t *line;
 
@@ -351,7 +347,7 @@ static void write_picture(struct top *top, FILE *out, unsigned columns, unsigned
 		fprintf(out, "%s\n", view_shorten(json_string_value(line), columns, text));
 	fputc('\n', out);
 	if (view && rows)
-		add_rows(view, rows + top->from, n, top->shown.n > 1);
+		add_rows(view, rows + top->from, n, top->targets->n > 1);
 	if (view)
 		view_print(view, out, columns);
 	view_free(view);
@@ -394,18 +390,20 @@ static int draw_screen(struct top *top)
 
 static int write_top_json(const struct top *top)
 {
-	json_t *document = answers_json(&top->shown);
+	json_t *document = answers_json(top->targets);
 	int ret = document ? answers_write_json(document, stdout) : 0;
 
 	json_decref(document);
 	return ret;
 }
 
-static int show_top(struct top *top)
+static int show_top(void *context, const struct targets *targets)
 {
+	struct top *top = context;
 	unsigned columns = 0, lines;
 	int ret = 0;
 
+	top->targets = targets;
 	if (top->interactive)
 		ret = draw_screen(top);
 	else if (top->options->json)
@@ -416,7 +414,6 @@ static int show_top(struct top *top)
 		write_picture(top, stdout, columns ? columns : UINT16_MAX, UINT32_MAX);
 		fputc('\n', stdout);
 	}
-	follow_done(&top->shown);
 	return ret || fflush(stdout) ? -EIO : 0;
 }
 
@@ -446,8 +443,9 @@ static bool obey_key(struct top *top, int key)
 }
 
 /* Returns false if the user ends the program, or standard input has ended. */
-static bool read_keys(struct top *top)
+static bool read_keys(void *context)
 {
+	struct top *top = context;
 	char text[64];
 	ssize_t n = read(STDIN_FILENO, text, sizeof(text));
 
@@ -455,63 +453,6 @@ static bool read_keys(struct top *top)
 		if (!obey_key(top, terminal_key(text + at, (unsigned)n - at, &used)))
 			return false;
 	return n > 0;
-}
-
-static void stop_for_a_while(void)
-{
-	terminal_leave();
-	raise(SIGSTOP);
-	terminal_enter();
-}
-
-/* --- loop ------------------------------------------------------------------------------------ */
-
-/*
- * Returns true if new results must be shown now. Otherwise `left` is the time until then, or below
- * 0.
- */
-static bool is_due(const struct top *top, bool news, bool all, double shown, double *left)
-{
-	double now = follow_now();
-	double due = top->interactive ? shown + DRAW_S
-				      : shown + top->options->request.interval_s + GRACE_S;
-
-	*left = news ? due - now : -1;
-	return news && ((all && !top->interactive) || due <= now);
-}
-
-static int top_loop(struct top *top)
-{
-	unsigned long times = 0;
-	double shown = follow_now(), left = -1;
-	bool ever = false, news, all;
-
-	for (;;) {
-		int ms = left < 0 ? -1 : (int)(left * MS_PER_S) + 1;
-		unsigned events = follow_wait(top->follow, ms, top->interactive && ever);
-
-		all = follow_take(top->follow, &top->shown, &news);
-		if (events & FOLLOW_END || (events & FOLLOW_KEY && !read_keys(top)))
-			return EXIT_SUCCESS;
-		if (!ever && all && follow_in_vain(&top->shown))
-			return EXIT_FAILURE;
-		if (events & FOLLOW_PAUSE && !ever)
-			raise(SIGSTOP);
-		else if (events & FOLLOW_PAUSE)
-			stop_for_a_while();
-		if (!is_due(top, news, all, shown, &left) &&
-			!(ever && top->interactive && events & ~(unsigned)FOLLOW_NEWS))
-			continue;
-		if (!ever && top->interactive)
-			terminal_enter();
-		ever = true;
-		left = -1;
-		shown = follow_now();
-		if (show_top(top))
-			return EXIT_FAILURE;
-		if (news && ++times == top->options->request.count)
-			return EXIT_SUCCESS;
-	}
 }
 
 bool top_check(const struct request *request)
@@ -535,23 +476,14 @@ int top_run(const struct options *options)
 {
 	struct top top = {.options = options, .order = orders};
 	unsigned columns, lines;
-	struct boxes boxes;
-	int status = EXIT_FAILURE;
+	struct follow_view view = {.query = query_rates, .show = show_top};
 
 	for (size_t i = 0; options->request.sort && i < ORDERS; i++)
 		if (strcmp(orders[i].name, options->request.sort) == 0)
 			top.order = &orders[i];
 	policies_count(options->request.word, &top.most);
 	top.interactive = !options->json && terminal_size(&columns, &lines) && isatty(STDIN_FILENO);
-	if (!boxes_find(options, &boxes)) {
-		boxes_free(&boxes);
-		return status;
-	}
-	top.shown = follow_shown(&boxes);
-	top.follow = top.shown.each ? follow_start(&boxes, options, ask_rates) : NULL;
-	if (top.follow)
-		status = top_loop(&top);
-	terminal_leave();
-	follow_free(&top.shown);
-	return status;
+	if (top.interactive)
+		view.read_keys = read_keys;
+	return follow_run(options, &view, &top);
 }

@@ -6,7 +6,7 @@
 #ifndef WEIR_WEIRCTL_TOP_H
 #define WEIR_WEIRCTL_TOP_H
 
-#include "ask_boxes.h"
+#include "ask/targets.h"
 
 struct top_row {
 	const char *box, *name;
@@ -18,6 +18,6 @@ struct top_row {
  * Returns the n policies of all limiters by "dropping", "demand", "share", "passing" or "name"
  * (NULL: the first one), for free(). Valid as long as the limiters' documents. NULL: no memory.
  */
-struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n);
+struct top_row *top_rows(const struct targets *targets, const char *order, size_t *n);
 
 #endif

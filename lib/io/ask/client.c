@@ -27,7 +27,7 @@
 #define GREETING_MAX 1024
 #define REPLY_MAX    (1 << 20)
 
-static double now_s(void)
+double steady_s(void)
 {
 	struct timespec ts;
 
@@ -38,7 +38,7 @@ static double now_s(void)
 /* Sets the socket's timeout to the time that is left. Returns 0 or -ETIMEDOUT. */
 static int set_patience(int fd, double patience_s, double until_s)
 {
-	double left = until_s > 0 ? until_s - now_s() : patience_s;
+	double left = until_s > 0 ? until_s - steady_s() : patience_s;
 	struct timeval patience;
 
 	if (left <= 0)
@@ -178,11 +178,11 @@ static int ask_server_with(
 static double sleep_ms(struct source *source, unsigned ms)
 {
 	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-	double began = now_s();
+	double began = steady_s();
 
 	(void)source;
 	nanosleep(&ts, NULL); /* a signal ends it early */
-	return now_s() - began;
+	return steady_s() - began;
 }
 
 static int connect_socket(const char *path, double patience_s, double until_s)
@@ -265,7 +265,7 @@ int client_open_patient(struct client *client, const char *path, double seconds)
 
 int client_open_until(struct client *client, const char *path, unsigned ms)
 {
-	return open_client(client, path, PATIENCE_S, now_s() + ms / 1e3);
+	return open_client(client, path, PATIENCE_S, steady_s() + ms / 1e3);
 }
 
 void client_close(struct client *client)

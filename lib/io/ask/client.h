@@ -22,6 +22,9 @@ struct client {
 	json_t *greeting;
 };
 
+/* Seconds of a clock that is never set. */
+double steady_s(void);
+
 /* Connects and reads the greeting. Returns 0, an error of `source.ask()`, or of connect(2). */
 int client_open(struct client *client, const char *path);
 

@@ -10,7 +10,7 @@
 
 #include "accept.h"
 #include "answer_of.h"
-#include "gather.h"
+#include "boxes.h"
 #include "host.h"
 #include "metrics.h"
 

@@ -13,7 +13,6 @@
 #include "command.h"
 #include "field.h"
 #include "human.h"
-#include "sockets.h"
 
 /* --- a limiter with a table of replies ------------------------------------------------------- */
 
@@ -998,84 +997,6 @@ static void reload_of_nothing(void **state)
 	assert_int_equal(gather_fails("reload", &(struct request){0}, &canned), -ETIMEDOUT);
 }
 
-/* --- sockets --------------------------------------------------------------------------------- */
-
-static void touch_file(const char *directory, const char *name)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fclose(file);
-}
-
-/* Asserts the socket found in a directory, or the error: `want` is a part of either. */
-static void assert_finds(const char *directory, bool found, const char *want)
-{
-	char *text, *path;
-	size_t size;
-	FILE *err = open_memstream(&text, &size);
-
-	path = sockets_only(directory, err);
-	fclose(err);
-	assert_int_equal(path != NULL, found);
-	assert_non_null(strstr(found ? path : text, want));
-	assert_int_equal(size == 0, found);
-	free(path);
-	free(text);
-}
-
-static void sockets(void **state)
-{
-	char directory[] = "/tmp/weirctl-XXXXXX", command[64];
-
-	(void)state;
-	assert_non_null(mkdtemp(directory));
-	assert_finds("/nonexistent", false, "is weir running?");
-	touch_file(directory, "notes.txt");
-	assert_finds(directory, false, "is weir running?");
-	touch_file(directory, "ams.sock");
-	assert_finds(directory, true, "/ams.sock");
-	touch_file(directory, "fra.sock");
-	assert_finds(directory, false, "-n:\n  ams\n  fra\n");
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	assert_int_equal(system(command), 0);
-}
-
-static void complaints(void **state)
-{
-	static const struct {
-		int error;
-		const char *want;
-	} cases[] = {
-		{ENOENT, "is weir running?"},
-		{ENXIO, "is weir running?"},
-		{EACCES, "permission denied"},
-		{ECONNREFUSED, "no process listens"},
-		{EPROTOTYPE, "does not use"},
-		{EBADMSG, "does not use"},
-		{EMSGSIZE, "longer than"},
-		{ETIMEDOUT, "no answer"},
-		{ECONNRESET, "was closed"},
-		{EIO, "Input/output error"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *text;
-		size_t size;
-		FILE *err = open_memstream(&text, &size);
-
-		sockets_explain("/x.sock", cases[i].error, err);
-		fclose(err);
-		assert_non_null(strstr(text, cases[i].want));
-		assert_non_null(strstr(text, "/x.sock: "));
-		free(text);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1109,8 +1030,6 @@ int main(void)
 		cmocka_unit_test(reload_that_is_denied),
 		cmocka_unit_test(reload_that_is_held_up),
 		cmocka_unit_test(reload_of_nothing),
-		cmocka_unit_test(sockets),
-		cmocka_unit_test(complaints),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -296,10 +296,10 @@ static void table_of_metrics(void **state)
 
 /* --- the order of top ------------------------------------------------------------------------ */
 
-static void assert_order(const struct boxes *boxes, const char *order, const char *want)
+static void assert_order(const struct targets *targets, const char *order, const char *want)
 {
 	size_t n;
-	struct top_row *rows = top_rows(boxes, order, &n);
+	struct top_row *rows = top_rows(targets, order, &n);
 	char got[64] = "";
 
 	for (size_t i = 0; i < n; i++)
@@ -311,27 +311,28 @@ static void assert_order(const struct boxes *boxes, const char *order, const cha
 
 static void order_of_top(void **state)
 {
-	struct box each[] = {{.name = (char *)"1"}, {.name = (char *)"2"}, {.name = (char *)"3"}};
-	const struct boxes boxes = {each, 3};
+	struct target each[] = {
+		{.name = (char *)"1"}, {.name = (char *)"2"}, {.name = (char *)"3"}};
+	const struct targets targets = {.each = each, .n = 3};
 
 	(void)state;
-	each[0].document = json_loads(
+	each[0].last.document = json_loads(
 		"{\"policies\": [{\"name\": \"b\", \"dropped_pps\": 5, \"demand_bps\": 1, "
 		"\"share\": 0.5, \"passed_pps\": 1}, {\"name\": \"a\", \"dropped_pps\": null, "
 		"\"demand_per_s\": 9, \"share\": null, \"passed_pps\": 3}]}",
 		0, NULL);
-	each[1].document = json_loads(
+	each[1].last.document = json_loads(
 		"{\"policies\": [{\"name\": \"a\", \"dropped_pps\": 7, \"demand_bps\": 4, "
 		"\"share\": 0.6, \"passed_pps\": 2}]}",
 		0, NULL);
-	assert_order(&boxes, NULL, "2a 1b 1a");
-	assert_order(&boxes, "dropping", "2a 1b 1a");
-	assert_order(&boxes, "demand", "1a 2a 1b");
-	assert_order(&boxes, "share", "2a 1b 1a");
-	assert_order(&boxes, "passing", "1a 2a 1b");
-	assert_order(&boxes, "name", "1a 2a 1b");
-	json_decref(each[0].document);
-	json_decref(each[1].document);
+	assert_order(&targets, NULL, "2a 1b 1a");
+	assert_order(&targets, "dropping", "2a 1b 1a");
+	assert_order(&targets, "demand", "1a 2a 1b");
+	assert_order(&targets, "share", "2a 1b 1a");
+	assert_order(&targets, "passing", "1a 2a 1b");
+	assert_order(&targets, "name", "1a 2a 1b");
+	json_decref(each[0].last.document);
+	json_decref(each[1].last.document);
 }
 
 int main(void)
