@@ -16,9 +16,7 @@
 #include "answers.h"
 #include "ask/source.h"
 #include "capture/pcapng.h"
-#include "exits.h"
 #include "field.h"
-#include "typed_time.h"
 
 #define BUSY_TRIES   50
 #define BUSY_MS      100

@@ -18,10 +18,8 @@
 #include "change/edit.h"
 #include "config/lists.h"
 #include "edit_file.h"
-#include "shorten.h"
 #include "field.h"
-#include "load_file.h"
-#include "running.h"
+#include "human.h"
 
 /* A pause is SOON_MS at first, then an eighth of the time so far, and at most LOOK_MS. */
 #define LOOK_MS   50

@@ -15,6 +15,13 @@
 
 struct options;
 
+/*
+ * Exit statuses, in addition to EXIT_SUCCESS, and EXIT_FAILURE for refusals and failures. The
+ * command "check" has those of Nagios.
+ */
+#define EXIT_USAGE     2 /* wrong usage */
+#define EXIT_UNHEALTHY 3 /* something is wrong with a limiter that answers */
+
 /* Kind of names that a word of the command can have. */
 enum names {
 	NAMES_NONE,

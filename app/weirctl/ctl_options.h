@@ -40,4 +40,25 @@ extern const struct option_set option_rows;
  */
 bool options_parse(int argc, char **argv, const struct command *all, struct options *options);
 
+/*
+ * Times on a command line: "90s", "10min" or "10m", "2h", "1d", "1.5h". If a number without a unit is a time, in
+ * seconds.
+ */
+enum typed_unit { TYPED_UNIT_NEEDED, TYPED_UNIT_OPTIONAL };
+
+/* Returns the seconds, or NaN if the text is no time. */
+double typed_time(const char *text, enum typed_unit unit);
+
+/* Returns the seconds, or 0 if the text is no time of whole seconds from 1 to `most`. */
+unsigned long typed_seconds(const char *text, enum typed_unit unit, unsigned long most);
+
+/* Print help texts, which are also the source of completion (tools/manual). */
+void help_all(const struct command *all, FILE *out);
+
+/* Prints usage, description, options and an example of a command. */
+void help_of(const struct command *command, FILE *out);
+
+/* Prints the usage line of a command, or of weirctl (NULL). */
+void help_usage(const struct command *command, FILE *out);
+
 #endif

@@ -10,85 +10,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "change/between.h"
-#include "config/load.h"
-#include "shorten.h"
-#include "field.h"
-#include "load_file.h"
 #include "config/compare.h"
-#include "running.h"
+#include "config/load.h"
+#include "edit_file.h"
+#include "field.h"
+#include "human.h"
 
 #define LINE_MOST 80
-
-json_t *load_checked(const char *path, FILE *err)
-{
-	struct diagnostics diagnostics;
-	struct config *config = NULL;
-	json_t *document = NULL;
-	struct config_load load = {
-		.path = path, .diagnostics = &diagnostics, .document = &document};
-
-	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
-	if (config_load_with(&load, &config) == 0)
-		config_free(config);
-	return document;
-}
-
-/* Parses the text after the comments at its beginning, which are whole lines. */
-static json_t *parse_kept(char *text)
-{
-	while (strncmp(text, "//", 2) == 0) {
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return json_loads(text, 0, NULL);
-}
-
-/* Reads with pread(), because other processes share the descriptor. */
-static json_t *read_kept(int fd)
-{
-	struct stat st;
-	size_t at = 0;
-	char *text;
-	json_t *kept;
-
-	if (fd < 0 || fstat(fd, &st) || !(text = malloc((size_t)st.st_size + 1)))
-		return NULL;
-	while (at < (size_t)st.st_size) {
-		ssize_t n = pread(fd, text + at, (size_t)st.st_size - at, (off_t)at);
-
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
-	text[at] = '\0';
-	kept = parse_kept(text);
-	free(text);
-	return kept;
-}
-
-int ask_running(struct source *source, json_t **running)
-{
-	json_t *answer = NULL;
-	int taken = -1, ret = -ENOENT;
-
-	*running = NULL;
-	if (source->ask_with)
-		ret = source->ask_with(source, "/weir/running", -1, &taken, &answer);
-	if (ret == 0 && json_is_null(answer))
-		ret = -ENOENT;
-	if (ret == 0)
-		*running = read_kept(taken);
-	if (ret == 0 && !*running)
-		ret = -EBADMSG;
-	if (taken >= 0)
-		close(taken);
-	json_decref(answer);
-	return ret;
-}
 
 static const char *policy_of_change(const json_t *change)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policy changes in a file that a provisioning system writes.
+ * Documents of changes: a configuration file, the running configuration, and policy changes in a
+ * file that a provisioning system writes.
  */
 #ifndef WEIR_WEIRCTL_EDIT_FILE_H
 #define WEIR_WEIRCTL_EDIT_FILE_H
@@ -9,6 +10,20 @@
 #include <stdio.h>
 
 #include <jansson.h>
+
+#include "ask/source.h"
+
+/*
+ * Loads a configuration file of the operator's machine, with its includes. Returns all files as one
+ * document; NULL: refused, reported on err.
+ */
+json_t *load_checked(const char *path, FILE *err);
+
+/*
+ * Gets the whole running configuration: a new reference. Returns 0; -ENOENT: this limiter keeps
+ * none (no --state); or an error of source.h.
+ */
+int ask_running(struct source *source, json_t **running);
 
 /*
  * Reads the edits of a file, "-" for standard input: an array of them (change/edit.h), or one value

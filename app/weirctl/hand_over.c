@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "ctl_options.h"
-#include "exits.h"
 
 #define PROGRAM_MAX 32
 
@@ -77,4 +76,36 @@ int hand_over(const char *command, int argc, char **argv, int at)
 int hand_over_run(const struct options *options)
 {
 	return hand_over(options->command->name, options->argc, options->argv, options->command_at);
+}
+
+/* Returns true if the word after this option is its value. */
+static bool option_takes_word(const char *word)
+{
+	for (unsigned i = 0; i < option_rows.n; i++) {
+		const struct option_row *row = &option_rows.rows[i];
+
+		if (row->kind == OPTION_FLAG)
+			continue;
+		if (row->brief && word[1] == row->brief)
+			return word[2] == '\0';
+		if (word[1] == '-' && strncmp(word + 2, row->name, strlen(word + 2)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool import_is_called(int argc, char **argv, int *at)
+{
+	int i = 1;
+
+	while (i < argc && argv[i][0] == '-')
+		i += 1 + option_takes_word(argv[i]);
+	*at = i;
+	return i < argc && strcmp(argv[i], "import") == 0;
+}
+
+int import_moved(int argc, char **argv, int at)
+{
+	fputs("weirctl: import: the program weir-import replaces this command\n", stderr);
+	return hand_over("import", argc, argv, at);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The command "help".
  */
-#include "help.h"
+#include "ctl_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 
 #include "answers.h"
-#include "exits.h"
-#include "help.h"
 #include "ctl_options.h"
-#include "moved.h"
+#include "hand_over.h"
 #include "terminal.h"
 
 static int run_command(const struct options *options)

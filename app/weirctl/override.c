@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "field.h"
-#include "typed_time.h"
+#include "ctl_options.h"
 
 #define LOOK_MS 50
 #define LOOKS   (60 * 1000 / LOOK_MS)

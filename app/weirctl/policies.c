@@ -84,18 +84,6 @@ static int sort_policies(json_t **policies, measure by)
 	return 0;
 }
 
-bool policies_count(const char *word, size_t *n)
-{
-	char *end;
-
-	*n = SIZE_MAX;
-	if (!word)
-		return true;
-	errno = 0;
-	*n = strtoul(word, &end, 10);
-	return *word >= '0' && *word <= '9' && !*end && !errno && *n > 0;
-}
-
 bool policies_words_check(const struct request *request)
 {
 	size_t n;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "ask/source.h"
-#include "exits.h"
 #include "field.h"
 #include "health.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "shorten.h"
+#include "human.h"
 
 #define LETTERS 6
 #define MOST    160

@@ -12,7 +12,6 @@
 #include "base/prng.h"
 #include "command.h"
 #include "ctl_options.h"
-#include "typed_time.h"
 
 static const struct {
 	const char *name;
