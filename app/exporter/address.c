@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 64
+
 /* Splits "HOST:PORT" or "[HOST]:PORT". */
 static bool split_address(const char *address, char host[64], const char **port)
 {
@@ -48,4 +53,31 @@ int address_find(const char *address, int socktype, int flags, struct addrinfo *
 		getaddrinfo(*host ? host : NULL, port, &hints, found))
 		return -EINVAL;
 	return 0;
+}
+
+static int listen_at(const struct addrinfo *info)
+{
+	int yes = 1, err;
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+int listen_open(const char *address)
+{
+	struct addrinfo *found;
+	int fd = address_find(address, SOCK_STREAM, AI_PASSIVE, &found);
+
+	if (fd)
+		return fd;
+	fd = listen_at(found);
+	freeaddrinfo(found);
+	return fd;
 }

@@ -12,4 +12,10 @@
  */
 int address_find(const char *address, int socktype, int flags, struct addrinfo **found);
 
+/*
+ * Opens a socket that listens at an address. An empty host means every address. Returns it, or a
+ * negative errno: -EINVAL for an invalid address.
+ */
+int listen_open(const char *address);
+
 #endif

@@ -15,9 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "accept.h"
 #include "ask/source.h"
-#include "listen.h"
+#include "address.h"
 #include "overview.h"
 #include "page.h"
 #include "picture.h"

@@ -7,7 +7,7 @@
 #ifndef WEIR_EXPORTER_WEB_H
 #define WEIR_EXPORTER_WEB_H
 
-#include "host.h"
+#include "headers.h"
 #include "reporter.h"
 
 struct web;

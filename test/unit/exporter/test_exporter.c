@@ -8,10 +8,9 @@
 
 #include <limits.h>
 
-#include "accept.h"
 #include "answer_of.h"
 #include "boxes.h"
-#include "host.h"
+#include "headers.h"
 #include "metrics.h"
 
 #define COLUMNS \

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Names of this exporter that a request can have. A foreign page can make its own name resolve to
+ * Headers of requests: Host and Accept.
+ *
+ * A foreign page can make its own name resolve to
  * this address (DNS rebinding), and a browser would then let it read the answers. But such a
  * request has the foreign name in its Host header. Only addresses and the names of this exporter
  * are allowed there.
  */
-#ifndef WEIR_EXPORTER_HOST_H
-#define WEIR_EXPORTER_HOST_H
+#ifndef WEIR_EXPORTER_HEADERS_H
+#define WEIR_EXPORTER_HEADERS_H
 
 #include <stdbool.h>
+
+#include "text.h"
 
 #define HOSTS_MOST 16
 #define HOST_BYTES 256 /* most bytes of a name, with its end */
@@ -32,5 +36,15 @@ bool host_name_valid(const char *name);
  * one.
  */
 bool host_allowed(const struct host_names *names, const char *header);
+
+/*
+ * Returns the format that a request's Accept header (NULL: none) prefers. It is OpenMetrics only if
+ * the header names it, with version 1.0.0, 0.0.1 or none, and does not prefer plain text. So
+ * browsers and old scrapers get the older format.
+ */
+enum text_format accept_format(const char *header);
+
+/* Returns the value of Content-Type. */
+const char *accept_content_type(enum text_format format);
 
 #endif
