@@ -257,7 +257,8 @@ static int check_boxes(struct targets *targets, const struct options *options)
 	int ret = 0;
 
 	take_thresholds(&options->request, &limits);
-	targets_ask(targets);
+	targets_begin(targets);
+	targets_finish(targets);
 	name_boxes(targets, options);
 	for (unsigned i = 0; i < targets->n; i++) {
 		struct target *target = &targets->each[i];

@@ -28,7 +28,8 @@ static int run_command(const struct options *options)
 		return EXIT_FAILURE;
 	if (options->wide || !terminal_size(&width, &rows))
 		width = 0;
-	targets_ask(&targets);
+	targets_begin(&targets);
+	targets_finish(&targets);
 	status = answers_write(&targets, options, stdout, width);
 	targets_free(&targets);
 	return status;

@@ -17,12 +17,6 @@
 
 #include "fd_pass/fd_pass.h"
 
-/*
- * Default time for one answer. A limiter answers between two ticks, so one that takes longer is
- * stopped.
- */
-#define PATIENCE_S 5
-
 /* Bytes of the greeting, and the largest reply size that a server can announce. */
 #define GREETING_MAX 1024
 #define REPLY_MAX    (1 << 20)
@@ -231,8 +225,9 @@ static int read_greeting(struct client *client)
 	return ret;
 }
 
-static int open_client(struct client *client, const char *path, double patience_s, double until_s)
+int client_open(struct client *client, const char *path, double each_s, unsigned all_ms)
 {
+	double until_s = all_ms ? steady_s() + all_ms / 1e3 : 0;
 	int ret;
 
 	*client = (struct client){.source = {.ask = ask_server,
@@ -242,30 +237,15 @@ static int open_client(struct client *client, const char *path, double patience_
 					  .pause = sleep_ms},
 		.given = -1,
 		.taken = -1,
-		.patience_s = patience_s,
+		.patience_s = each_s,
 		.until_s = until_s};
-	client->fd = connect_socket(path, patience_s, until_s);
+	client->fd = connect_socket(path, each_s, until_s);
 	if (client->fd < 0)
 		return client->fd;
 	ret = read_greeting(client);
 	if (ret)
 		client_close(client);
 	return ret;
-}
-
-int client_open(struct client *client, const char *path)
-{
-	return open_client(client, path, PATIENCE_S, 0);
-}
-
-int client_open_patient(struct client *client, const char *path, double seconds)
-{
-	return open_client(client, path, seconds, 0);
-}
-
-int client_open_until(struct client *client, const char *path, unsigned ms)
-{
-	return open_client(client, path, PATIENCE_S, steady_s() + ms / 1e3);
 }
 
 void client_close(struct client *client)

@@ -25,17 +25,13 @@ struct client {
 /* Seconds of a clock that is never set. */
 double steady_s(void);
 
-/* Connects and reads the greeting. Returns 0, an error of `source.ask()`, or of connect(2). */
-int client_open(struct client *client, const char *path);
-
-/* Like client_open(), with a timeout for each answer. */
-int client_open_patient(struct client *client, const char *path, double seconds);
-
 /*
- * Like client_open(), with one deadline: calls return -ETIMEDOUT after `ms` milliseconds at the
- * latest, however many requests are sent and however slowly the answers arrive.
+ * Connects and reads the greeting. Each answer has a timeout of each_s seconds. With all_ms, all
+ * answers have one deadline instead: calls return -ETIMEDOUT after that many milliseconds at the
+ * latest, however many requests are sent and however slowly the answers arrive. Returns 0, an error
+ * of `source.ask()`, or of connect(2).
  */
-int client_open_until(struct client *client, const char *path, unsigned ms);
+int client_open(struct client *client, const char *path, double each_s, unsigned all_ms);
 
 void client_close(struct client *client);
 

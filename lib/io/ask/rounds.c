@@ -159,9 +159,8 @@ void targets_wait(struct targets *targets, struct pollfd *fds, unsigned n_fds, i
 			end_query(&targets->each[i]);
 }
 
-void targets_ask(struct targets *targets)
+void targets_finish(struct targets *targets)
 {
-	targets_begin(targets);
 	while (targets_busy(targets))
 		targets_wait(targets, NULL, 0, -1);
 }

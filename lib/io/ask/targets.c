@@ -237,8 +237,7 @@ int target_open(struct target *target)
 
 	if (target->open)
 		return 0;
-	ret = of->total_ms ? client_open_until(&target->client, target->path, of->total_ms)
-			   : client_open_patient(&target->client, target->path, of->timeout_s);
+	ret = client_open(&target->client, target->path, of->timeout_s, of->total_ms);
 	target->open = ret == 0;
 	/* a missing socket is not the same as a missing answer */
 	target->error = ret == -ENOENT ? ENXIO : -ret;

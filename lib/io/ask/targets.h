@@ -54,8 +54,8 @@ struct targets {
 	struct target *each;
 	unsigned n;
 	const char *program; /* in messages */
-	double timeout_s;    /* for each answer; 0: see total_ms */
-	unsigned total_ms;   /* for all answers of a connection together */
+	double timeout_s;    /* for each answer */
+	unsigned total_ms;   /* for all answers of a connection together, instead; 0: none */
 	double interval_s;   /* from one query to the next; 0: targets_begin() alone begins them */
 
 	/* Queries a limiter: returns 0 and a document or NULL, or an error of source.h. */
@@ -111,7 +111,7 @@ unsigned targets_busy(const struct targets *targets);
  */
 void targets_wait(struct targets *targets, struct pollfd *fds, unsigned n_fds, int ms);
 
-/* Queries each limiter once, and waits for all. */
-void targets_ask(struct targets *targets);
+/* Waits for all running queries. */
+void targets_finish(struct targets *targets);
 
 #endif

@@ -126,7 +126,7 @@ static int open_with(const char *greeting)
 	int ret;
 
 	start_server(&s);
-	ret = client_open(&client, path);
+	ret = client_open(&client, path, 5, 0);
 	if (ret == 0)
 		client_close(&client);
 	assert_int_equal(client.fd, -1);
@@ -175,7 +175,7 @@ static int ask_for(const char *greeting, const char *request, const char *reply,
 	int ret;
 
 	start_server(&s);
-	assert_int_equal(client_open(&client, path), 0);
+	assert_int_equal(client_open(&client, path, 5, 0), 0);
 	ret = client.source.ask(&client.source, request, &json);
 	assert_int_equal(json != NULL, ret == 0);
 	*value = ret ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -252,7 +252,7 @@ TEST(test_several)
 	json_t *value;
 
 	start_server(&s);
-	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	assert_int_equal(client_open(&client, path, 0, PATIENT_MS), 0);
 	assert_int_equal(json_integer_value(json_object_get(client.greeting, "pid")), 7);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(client.source.ask(&client.source, requests[i], &value), 0);
@@ -275,10 +275,10 @@ TEST(test_late)
 	start_server(&idle);
 	/* The first connection waits for a greeting, and the next for its turn. */
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(client_open_until(&client, path, 20), -ETIMEDOUT);
+		assert_int_equal(client_open(&client, path, 0, 20), -ETIMEDOUT);
 	stop_server(&idle);
 	start_server(&s);
-	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	assert_int_equal(client_open(&client, path, 0, PATIENT_MS), 0);
 	client.until_s = 1e-3; /* since boot; long ago */
 	assert_int_equal(client.source.ask(&client.source, "/a", &value), -ETIMEDOUT);
 	assert_null(value);
@@ -295,14 +295,14 @@ TEST(test_nobody)
 
 	start_server(&s);
 	stop_server(&s);
-	assert_int_equal(client_open(&client, path), -ECONNREFUSED);
+	assert_int_equal(client_open(&client, path, 5, 0), -ECONNREFUSED);
 	unlink(path);
-	assert_int_equal(client_open(&client, path), -ENOENT);
+	assert_int_equal(client_open(&client, path, 5, 0), -ENOENT);
 	memset(long_path, 'x', sizeof(long_path));
 	long_path[sizeof(long_path) - 1] = '\0';
-	assert_int_equal(client_open(&client, long_path), -ENAMETOOLONG);
+	assert_int_equal(client_open(&client, long_path, 5, 0), -ENAMETOOLONG);
 	long_path[sizeof(long_path) - 2] = '\0';
-	assert_int_equal(client_open(&client, long_path), -ENOENT);
+	assert_int_equal(client_open(&client, long_path, 5, 0), -ENOENT);
 }
 
 /* A pause takes at least the requested time, and returns its length. */
@@ -313,7 +313,7 @@ TEST(test_pause)
 	double passed;
 
 	start_server(&s);
-	assert_int_equal(client_open(&client, path), 0);
+	assert_int_equal(client_open(&client, path, 5, 0), 0);
 	passed = client.source.pause(&client.source, 1020);
 	assert_true(passed >= 1.02 && passed < 60);
 }
@@ -348,7 +348,7 @@ TEST(test_descriptors)
 	s.given[2] = answers[1];
 	s.given[1] = s.given[3] = -1;
 	start_server(&s);
-	assert_int_equal(client_open_patient(&client, path, PATIENT_MS / 1e3), 0);
+	assert_int_equal(client_open(&client, path, PATIENT_MS / 1e3, 0), 0);
 	assert_true(client.taken >= 0);
 	assert_int_equal(client.source.ask(&client.source, "/a", &value), 0);
 	json_decref(value);
@@ -389,7 +389,7 @@ static void check_unasked(bool twice)
 	s.given[0] = s.given[1] = -1;
 	s.given[2] = unasked[1];
 	start_server(&s);
-	assert_int_equal(client_open(&client, path), 0);
+	assert_int_equal(client_open(&client, path, 5, 0), 0);
 	assert_int_equal(client.source.ask_with(&client.source, "/a", -1, &taken, &value), 0);
 	assert_int_equal(json_integer_value(value), 1);
 	json_decref(value);
@@ -417,8 +417,8 @@ TEST(test_patience)
 	struct client client;
 
 	start_server(&idle);
-	assert_int_equal(client_open_patient(&client, path, 0.02), -ETIMEDOUT);
-	assert_int_equal(client_open_patient(&client, path, -1), -ETIMEDOUT);
+	assert_int_equal(client_open(&client, path, 0.02, 0), -ETIMEDOUT);
+	assert_int_equal(client_open(&client, path, -1, 0), -ETIMEDOUT);
 }
 
 #define JIFFIES_MS 20 /* the kernel's rounding */
@@ -441,24 +441,19 @@ static void expect_waits(const struct client *client, unsigned least_ms, unsigne
 
 TEST(test_waits)
 {
-	static const unsigned waits_ms[] = {60000, 60250};
+	static const unsigned waits_ms[] = {5000, 60000, 60250};
 	ENDED_BY(stop_server) struct server s = {.says = {GREETING}};
 	ENDED_BY(client_close) struct client client;
 
 	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		start_server(&s);
-		assert_int_equal(client_open_patient(&client, path, waits_ms[i] / 1e3), 0);
+		assert_int_equal(client_open(&client, path, waits_ms[i] / 1e3, 0), 0);
 		expect_waits(&client, waits_ms[i], waits_ms[i]);
 		client_close(&client);
 		stop_server(&s);
 	}
 	start_server(&s);
-	assert_int_equal(client_open(&client, path), 0);
-	expect_waits(&client, 5000, 5000);
-	client_close(&client);
-	stop_server(&s);
-	start_server(&s);
-	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	assert_int_equal(client_open(&client, path, 0, PATIENT_MS), 0);
 	expect_waits(&client, 0, PATIENT_MS);
 }
 
@@ -474,7 +469,7 @@ TEST(test_long_question)
 	memset(question, 'x', len);
 	question[len] = '\0';
 	start_server(&s);
-	assert_int_equal(client_open_patient(&client, path, PATIENT_MS / 1e3), 0);
+	assert_int_equal(client_open(&client, path, PATIENT_MS / 1e3, 0), 0);
 	assert_int_equal(client.source.ask(&client.source, question, &value), -EMSGSIZE);
 	assert_null(value);
 	client_close(&client);

@@ -268,6 +268,12 @@ static void explain(struct target *target, const void *context, FILE *out)
 	fprintf(out, "%s: %d", target->name, target->error);
 }
 
+static void ask_all(struct targets *targets)
+{
+	targets_begin(targets);
+	targets_finish(targets);
+}
+
 /* All run at the same time, and each has its own result; connections stay open. */
 TEST(each_round)
 {
@@ -281,7 +287,7 @@ TEST(each_round)
 	assert_int_equal(targets_add(&targets, "gone", path_of("none")), 0);
 	assert_int_equal(targets_add(&targets, NULL, path_of("b.sock")), 0);
 	for (unsigned round = 0; round < 3; round++) {
-		targets_ask(&targets);
+		ask_all(&targets);
 		assert_int_equal(targets_busy(&targets), 0);
 		for (unsigned i = 0; i < 3; i++) {
 			const struct target_result *last = &targets.each[i].last;
@@ -315,15 +321,15 @@ TEST(comes_back)
 	start_server(&server, "a.sock");
 	assert_int_equal(targets_add(&targets, NULL, path_of("a.sock")), 0);
 	target = &targets.each[0];
-	targets_ask(&targets);
+	ask_all(&targets);
 	assert_int_equal(target->last.error, 0);
 	target_close(target);
 	stop_server(&server, "a.sock");
-	targets_ask(&targets);
+	ask_all(&targets);
 	assert_true(target->last.silent_since && !target->last.document);
 	start_server(&server, "a.sock");
 	target->fresh = false;
-	targets_ask(&targets);
+	ask_all(&targets);
 	assert_true(target->fresh && target->last.silent_since == 0 && !target->last.why);
 	assert_int_equal(json_integer_value(target->last.document), 7);
 	targets_free(&targets);
@@ -344,8 +350,7 @@ TEST(each_interval)
 	targets.interval_s = 1e6;
 	targets_wait(&targets, &fd, 1, INT_MAX);
 	assert_int_equal(fd.revents, POLLIN);
-	while (targets_busy(&targets))
-		targets_wait(&targets, NULL, 0, -1);
+	targets_finish(&targets);
 	fd.fd = -1;
 	targets_wait(&targets, &fd, 1, 1);
 	assert_int_equal(fd.revents, 0);
