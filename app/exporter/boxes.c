@@ -303,3 +303,13 @@ void boxes_leave(struct boxes *boxes)
 	if (boxes->freed)
 		boxes_free(boxes);
 }
+
+unsigned boxes_find(const struct boxes *boxes, const char *limiter, unsigned guess)
+{
+	if (boxes && guess < boxes->n && strcmp(boxes->of[guess].limiter, limiter) == 0)
+		return guess;
+	for (unsigned i = 0; boxes && i < boxes->n; i++)
+		if (strcmp(boxes->of[i].limiter, limiter) == 0)
+			return i;
+	return BOXES_MOST;
+}

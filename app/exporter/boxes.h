@@ -52,6 +52,12 @@ struct boxes {
 /* NULL does nothing. */
 void boxes_free(struct boxes *boxes);
 
+/*
+ * Returns the index of a limiter in `boxes` (NULL: none), or BOXES_MOST. Fastest if the guess is
+ * right.
+ */
+unsigned boxes_find(const struct boxes *boxes, const char *limiter, unsigned guess);
+
 /* Undoes ++boxes->readers. */
 void boxes_leave(struct boxes *boxes);
 

@@ -12,6 +12,13 @@
 static const char *const suffixes[] = {
 	[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
 
+const char *metrics_of_name(const struct metrics_of *of)
+{
+	const char *name = json_string_value(member_at(of->document, "process.limiter"));
+
+	return name ? name : of->limiter;
+}
+
 /* Returns the unit that a name ends in, for OpenMetrics. */
 static const char *unit_of(const char *name)
 {

@@ -54,6 +54,9 @@ struct metrics_of {
 	struct policy_pages policies;
 };
 
+/* Returns the name that the limiter reports, otherwise that of its socket. */
+const char *metrics_of_name(const struct metrics_of *of);
+
 /* A position in the text of all metrics of n limiters, which must stay valid. */
 struct metrics_cursor {
 	enum text_format format;

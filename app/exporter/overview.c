@@ -14,22 +14,10 @@
 #define ALARMS_MOST 8
 #define PEERS_MOST  64
 
-unsigned overview_find(const struct boxes *boxes, const char *limiter, unsigned guess)
-{
-	if (!boxes)
-		return BOXES_MOST;
-	if (guess < boxes->n && strcmp(boxes->of[guess].limiter, limiter) == 0)
-		return guess;
-	for (unsigned i = 0; i < boxes->n; i++)
-		if (strcmp(boxes->of[i].limiter, limiter) == 0)
-			return i;
-	return BOXES_MOST;
-}
-
 static const json_t *document_before(
 	const struct boxes *now, const struct boxes *before, unsigned box)
 {
-	unsigned then = overview_find(before, now->of[box].limiter, box);
+	unsigned then = boxes_find(before, now->of[box].limiter, box);
 
 	return then == BOXES_MOST ? NULL : before->of[then].document;
 }
@@ -49,12 +37,6 @@ static double seconds_between(const json_t *now, const json_t *before)
 	return s > 0 ? s : NAN;
 }
 
-/* The rate of a counter; NAN if it went back, because it was reset. */
-static double counter_rate(double now, double before, double seconds)
-{
-	return now >= before ? (now - before) / seconds : NAN;
-}
-
 /* --- limiters --------------------------------------------------------------------------------- */
 
 static double sum_of_workers(const json_t *document, const char *counter)
@@ -70,8 +52,8 @@ static double sum_of_workers(const json_t *document, const char *counter)
 
 static json_t *worker_rate(const json_t *now, const json_t *before, const char *counter)
 {
-	return known_json(counter_rate(sum_of_workers(now, counter),
-		sum_of_workers(before, counter), seconds_between(now, before)));
+	return known_json(rate_of(sum_of_workers(now, counter), sum_of_workers(before, counter),
+		seconds_between(now, before)));
 }
 
 /* The share of the busiest worker; null if none is reported. */
@@ -126,10 +108,9 @@ static void add_peer_counts(json_t *limiter, const json_t *document)
 static json_t *limiter_json(const struct metrics_of *of, const json_t *before)
 {
 	const json_t *document = of->document;
-	const json_t *name = member_at(document, "process.limiter");
 	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-		name ? json_string_value(name) : of->limiter, "up", copy_of(document, "up"),
-		"version", copy_of(document, "process.version"), "uptime_s",
+		metrics_of_name(of), "up", copy_of(document, "up"), "version",
+		copy_of(document, "process.version"), "uptime_s",
 		copy_of(document, "process.uptime_s"), "control_busy",
 		copy_of(document, "process.control.busy_share"), "worker_busy",
 		busiest_worker(document), "rx_pps", worker_rate(document, before, "rx_packets"),
@@ -178,7 +159,7 @@ static json_t *drops_json(const struct boxes *now, const struct boxes *before)
 
 			if (n > 0)
 				add_reason(reasons, reason, n,
-					counter_rate(n,
+					rate_of(n,
 						json_number_value(json_object_get(drops, reason)),
 						seconds));
 		}
@@ -205,15 +186,13 @@ static json_t *peer_json(const json_t *peer, const char *by)
 static void add_peers(json_t *list, const struct boxes *now, bool well)
 {
 	for (unsigned i = 0; i < now->n; i++) {
-		const json_t *document = now->of[i].document, *peer;
-		const json_t *name = member_at(document, "process.limiter");
+		const json_t *peer;
 		size_t k;
 
-		json_array_foreach (json_object_get(document, "peers"), k, peer)
+		json_array_foreach (json_object_get(now->of[i].document, "peers"), k, peer)
 			if (is_well(peer) == well && json_array_size(list) < PEERS_MOST)
 				json_array_append_new(
-					list, peer_json(peer, name ? json_string_value(name)
-								   : now->of[i].limiter));
+					list, peer_json(peer, metrics_of_name(&now->of[i])));
 	}
 }
 

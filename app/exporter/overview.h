@@ -14,7 +14,4 @@
  */
 json_t *overview_json(const struct boxes *now, const struct boxes *before);
 
-/* Returns the index of a limiter in `boxes` (NULL: none), or BOXES_MOST. */
-unsigned overview_find(const struct boxes *boxes, const char *limiter, unsigned guess);
-
 #endif

@@ -99,8 +99,7 @@ bool picture_has_rates(const struct picture *picture)
 
 static struct row_rates rates_at(struct picture *picture, unsigned box, const struct row *row)
 {
-	unsigned then = overview_find(
-		picture->before.boxes, picture->now.boxes->of[box].limiter, box);
+	unsigned then = boxes_find(picture->before.boxes, picture->now.boxes->of[box].limiter, box);
 	size_t place = (size_t)(row - picture->now.rows[box].rows);
 
 	return row_rates(row, then == BOXES_MOST
@@ -287,14 +286,6 @@ bool picture_is_dropping(struct picture *picture, const char *name)
 
 /* --- one policy ------------------------------------------------------------------------------- */
 
-static const char *own_name(const struct picture *picture, unsigned box)
-{
-	const struct metrics_of *of = &picture->now.boxes->of[box];
-	const char *name = json_string_value(member_at(of->document, "process.limiter"));
-
-	return name ? name : of->limiter;
-}
-
 /* A sum of the values that are available. whole: no limiter's value is missing. */
 struct partial_sum {
 	double known;
@@ -337,18 +328,19 @@ static json_t *policy_at(
 	add_to_sum(&sums->dropped, rates.dropped, true);
 	add_to_sum(&sums->dropped_packets, rates.dropped_packets, true);
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "name",
-		own_name(picture, box), "passed", known_json(rates.passed), "dropped",
-		known_json(rates.dropped), "dropped_packets", known_json(rates.dropped_packets),
-		"over", known_json(rates.over), "demand", known_json(row->demand), "may",
-		known_json(may), "bounded", !isinf(may), "waiting_packets",
-		known_json(row->waiting_packets), "peers_lost", known_json(row->lost), "bound",
-		known_json(row->bound));
+		metrics_of_name(&picture->now.boxes->of[box]), "passed", known_json(rates.passed),
+		"dropped", known_json(rates.dropped), "dropped_packets",
+		known_json(rates.dropped_packets), "over", known_json(rates.over), "demand",
+		known_json(row->demand), "may", known_json(may), "bounded", !isinf(may),
+		"waiting_packets", known_json(row->waiting_packets), "peers_lost",
+		known_json(row->lost), "bound", known_json(row->bound));
 }
 
 static bool is_asked(const struct picture *picture, const char *name)
 {
 	for (unsigned i = 0; i < picture->now.boxes->n; i++)
-		if (picture->now.rows[i].n && strcmp(own_name(picture, i), name) == 0)
+		if (picture->now.rows[i].n &&
+			strcmp(metrics_of_name(&picture->now.boxes->of[i]), name) == 0)
 			return true;
 	return false;
 }

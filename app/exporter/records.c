@@ -120,14 +120,6 @@ static uint32_t choose_application(struct records *records, const char *name)
 
 /* --- limiters --------------------------------------------------------------------------------- */
 
-static bool is_asked(const struct boxes *boxes, const char *name)
-{
-	for (unsigned i = 0; i < boxes->n; i++)
-		if (strcmp(boxes->of[i].limiter, name) == 0)
-			return true;
-	return false;
-}
-
 /* Returns a free place, or that of a limiter that is no longer queried: one of BOXES_MOST. */
 static struct source_limiter *free_limiter(struct records *records, const struct boxes *boxes)
 {
@@ -135,7 +127,7 @@ static struct source_limiter *free_limiter(struct records *records, const struct
 		if (!records->limiters[i].used)
 			return &records->limiters[i];
 	for (unsigned i = 0; i < BOXES_MOST; i++)
-		if (!is_asked(boxes, records->limiters[i].counts.limiter)) {
+		if (boxes_find(boxes, records->limiters[i].counts.limiter, i) == BOXES_MOST) {
 			forget_limiter(&records->limiters[i]);
 			return &records->limiters[i];
 		}

@@ -4,10 +4,14 @@
 #include "reporter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "collector.h"
 #include "records.h"
@@ -18,9 +22,8 @@ struct reporter {
 	struct collector collector;
 	struct records *records;
 	pthread_t thread;
+	int closing;          /* descriptor that is readable from reporter_close() on */
 	pthread_mutex_t lock; /* protects all fields below */
-	pthread_cond_t ended;
-	bool closing;
 	struct records_counts counts[BOXES_MOST];
 	unsigned n_counts;
 };
@@ -47,8 +50,7 @@ static void report_once(struct reporter *reporter)
 		send_datagram, &reporter->collector, collector_room(&reporter->collector)};
 
 	round_begin(&reporter->round, &nothing);
-	while (targets_busy(&reporter->round.targets))
-		targets_wait(&reporter->round.targets, NULL, 0, -1);
+	targets_finish(&reporter->round.targets);
 	boxes = round_end(&reporter->round);
 	if (!boxes)
 		return;
@@ -59,38 +61,24 @@ static void report_once(struct reporter *reporter)
 	pthread_mutex_unlock(&reporter->lock);
 }
 
-/* Waits until due_ms of the clock that is never set. Returns false when the reporter closes. */
-static bool await_turn(struct reporter *reporter, uint64_t due_ms)
-{
-	const struct timespec due = {
-		.tv_sec = (time_t)(due_ms / 1000), .tv_nsec = (long)(due_ms % 1000) * 1000000};
-	bool closing;
-	int ret = 0;
-
-	pthread_mutex_lock(&reporter->lock);
-	while (!reporter->closing && ret != ETIMEDOUT)
-		ret = pthread_cond_timedwait(&reporter->ended, &reporter->lock, &due);
-	closing = reporter->closing;
-	pthread_mutex_unlock(&reporter->lock);
-	return !closing;
-}
-
 /* A turn that takes too long postpones the next ones. */
 static void *report_turns(void *arg)
 {
 	struct reporter *reporter = arg;
-	uint64_t interval_ms = (uint64_t)reporter->options->interval_s * 1000;
-	uint64_t due_ms = clock_ms(CLOCK_MONOTONIC);
+	struct pollfd closing = {.fd = reporter->closing, .events = POLLIN};
+	double due_s = steady_s();
 
-	while (await_turn(reporter, due_ms)) {
-		uint64_t now_ms;
+	for (;;) {
+		double left_s = fmax(due_s - steady_s(), 0);
 
+		targets_wait(&reporter->round.targets, &closing, 1, (int)ceil(left_s * 1000));
+		if (closing.revents)
+			return NULL;
+		if (steady_s() < due_s)
+			continue;
 		report_once(reporter);
-		now_ms = clock_ms(CLOCK_MONOTONIC);
-		due_ms += interval_ms;
-		due_ms = due_ms < now_ms ? now_ms : due_ms;
+		due_s = fmax(due_s + reporter->options->interval_s, steady_s());
 	}
-	return NULL;
 }
 
 static void free_reporter(struct reporter *reporter)
@@ -98,20 +86,9 @@ static void free_reporter(struct reporter *reporter)
 	round_close(&reporter->round);
 	collector_close(&reporter->collector);
 	records_free(reporter->records);
-	pthread_cond_destroy(&reporter->ended);
+	close(reporter->closing);
 	pthread_mutex_destroy(&reporter->lock);
 	free(reporter);
-}
-
-static void prepare_waiting(struct reporter *reporter)
-{
-	pthread_condattr_t steady;
-
-	pthread_mutex_init(&reporter->lock, NULL);
-	pthread_condattr_init(&steady);
-	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-	pthread_cond_init(&reporter->ended, &steady);
-	pthread_condattr_destroy(&steady);
 }
 
 int reporter_open(const struct reporter_options *options, const struct boxes_options *boxes,
@@ -127,10 +104,11 @@ int reporter_open(const struct reporter_options *options, const struct boxes_opt
 	if (!reporter)
 		return -ENOMEM;
 	reporter->options = options;
-	prepare_waiting(reporter);
+	pthread_mutex_init(&reporter->lock, NULL);
+	reporter->closing = eventfd(0, EFD_CLOEXEC);
 	ret = collector_open(&reporter->collector, options->collector);
 	if (ret == 0)
-		ret = round_open(&reporter->round, boxes);
+		ret = reporter->closing < 0 ? -EMFILE : round_open(&reporter->round, boxes);
 	if (ret == 0) {
 		reporter->records = records_new(
 			options->version, (uint64_t)options->refresh_s * 1000);
@@ -158,11 +136,13 @@ void reporter_note(struct reporter *reporter, const struct boxes *boxes)
 	if (!reporter)
 		return;
 	pthread_mutex_lock(&reporter->lock);
-	for (unsigned i = 0; i < reporter->n_counts; i++)
-		for (unsigned k = 0; k < boxes->n; k++)
-			if (strcmp(boxes->of[k].limiter, reporter->counts[i].limiter) == 0)
-				json_object_set_new((json_t *)boxes->of[k].document, "netflow",
-					counts_json(&reporter->counts[i]));
+	for (unsigned i = 0; i < reporter->n_counts; i++) {
+		unsigned k = boxes_find(boxes, reporter->counts[i].limiter, i);
+
+		if (k != BOXES_MOST)
+			json_object_set_new((json_t *)boxes->of[k].document, "netflow",
+				counts_json(&reporter->counts[i]));
+	}
 	pthread_mutex_unlock(&reporter->lock);
 }
 
@@ -170,10 +150,7 @@ void reporter_close(struct reporter *reporter)
 {
 	if (!reporter)
 		return;
-	pthread_mutex_lock(&reporter->lock);
-	reporter->closing = true;
-	pthread_cond_signal(&reporter->ended);
-	pthread_mutex_unlock(&reporter->lock);
+	eventfd_write(reporter->closing, 1);
 	pthread_join(reporter->thread, NULL);
 	free_reporter(reporter);
 }

@@ -101,27 +101,23 @@ void rows_free(struct rows *rows)
 	*rows = (struct rows){0};
 }
 
-static void index_rows(struct rows *rows)
-{
-	rows->index = json_object();
-	for (size_t i = 0; i < rows->n; i++)
-		json_object_set_new(rows->index, rows->rows[i].name, json_integer((json_int_t)i));
-}
-
 const struct row *rows_find(struct rows *rows, const char *name, size_t guess)
 {
 	const json_t *found;
 
 	if (guess < rows->n && strcmp(rows->rows[guess].name, name) == 0)
 		return &rows->rows[guess];
-	if (!rows->index)
-		index_rows(rows);
+	if (!rows->index) {
+		rows->index = json_object();
+		for (size_t i = 0; i < rows->n; i++)
+			json_object_set_new(
+				rows->index, rows->rows[i].name, json_integer((json_int_t)i));
+	}
 	found = json_object_get(rows->index, name);
 	return found ? &rows->rows[json_integer_value(found)] : NULL;
 }
 
-/* The rate of a counter; NAN if it went back, because its limiter or policy was reset. */
-static double rate_of(double now, double before, double seconds)
+double rate_of(double now, double before, double seconds)
 {
 	return seconds > 0 && now >= before ? (now - before) / seconds : NAN;
 }

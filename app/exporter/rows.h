@@ -55,6 +55,9 @@ const struct row *rows_find(struct rows *rows, const char *name, size_t guess);
 /* Returns the rates between two readings of one policy. `before` can be NULL. */
 struct row_rates row_rates(const struct row *now, const struct row *before);
 
+/* Returns the rate of a counter; NAN if it went back, because its limiter or policy was reset. */
+double rate_of(double now, double before, double seconds);
+
 /* Adds a value unless it is NAN. A sum of no values is NAN. */
 void add_known(double *sum, double value);
 

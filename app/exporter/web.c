@@ -183,7 +183,7 @@ static void log_policies_above(const struct web *web, const struct boxes *boxes)
 
 	for (unsigned i = 0; i < boxes->n; i++) {
 		const struct metrics_of *of = &boxes->of[i];
-		unsigned then = overview_find(before, of->limiter, i);
+		unsigned then = boxes_find(before, of->limiter, i);
 		json_int_t above = policies_above(of);
 
 		if (above == 0 ||
@@ -523,13 +523,6 @@ static void free_web(struct web *web)
 	free(web);
 }
 
-static int prepare_web(struct web *web)
-{
-	web->picture = picture_new();
-	web->viewers = viewers_new();
-	return web->picture && web->viewers ? round_open(&web->round, &web->options) : -ENOMEM;
-}
-
 int web_open(const char *address, const struct boxes_options *options,
 	const struct host_names *names, unsigned interval_ms, struct reporter *reporter,
 	struct web **out)
@@ -549,7 +542,9 @@ int web_open(const char *address, const struct boxes_options *options,
 	web->names = *names;
 	web->interval_ms = interval_ms;
 	web->reporter = reporter;
-	ret = prepare_web(web);
+	web->picture = picture_new();
+	web->viewers = viewers_new();
+	ret = web->picture && web->viewers ? round_open(&web->round, &web->options) : -ENOMEM;
 	if (ret == 0) {
 		web->daemon = start_daemon(web, fd);
 		ret = web->daemon ? 0 : -ENOMEM;
