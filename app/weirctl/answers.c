@@ -197,7 +197,7 @@ int answers_write_tables(
 	return ret;
 }
 
-static int write_documents(const struct targets *targets, FILE *out)
+int answers_write_documents(const struct targets *targets, FILE *out)
 {
 	json_t *document = answers_json(targets);
 	int ret = document ? answers_write_json(document, out) : 0;
@@ -217,7 +217,7 @@ int answers_write(
 		if (worst != EXIT_FAILURE && status != EXIT_SUCCESS)
 			worst = status;
 	}
-	ret = options->json ? write_documents(targets, out)
+	ret = options->json ? answers_write_documents(targets, out)
 			    : answers_write_tables(targets, options, out, width);
 	return answers_end(worst, ret);
 }

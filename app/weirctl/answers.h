@@ -33,6 +33,9 @@ json_t *answers_json(const struct targets *targets);
 /* Returns 0 or a negative errno. */
 int answers_write_json(const json_t *document, FILE *out);
 
+/* Writes the document for programs, if there is any. Returns 0 or a negative errno. */
+int answers_write_documents(const struct targets *targets, FILE *out);
+
 /* Writes the tables of all limiters that have answered. Returns 0 or a negative errno. */
 int answers_write_tables(
 	const struct targets *targets, const struct options *options, FILE *out, unsigned width);

@@ -89,12 +89,10 @@ static void write_request(const struct request *request, char text[REQUEST_MOST]
 static bool complain_of_answer(const json_t *answer)
 {
 	const char *why = json_string_value(json_object_get(answer, "refused"));
-	const char *needs = json_string_value(json_object_get(answer, "needs"));
 
-	if (json_object_get(answer, "denied"))
-		fprintf(stderr, "weirctl: not permitted: this needs %s\n",
-			needs ? needs : "more rights");
-	else if (why)
+	if (request_denied(answer, stderr))
+		return true;
+	if (why)
 		fprintf(stderr, "weirctl: capture: %s\n", why);
 	else if (json_object_get(answer, "busy"))
 		fputs("weirctl: capture: another one is under way\n", stderr);

@@ -201,24 +201,21 @@ int confirm_gather(struct source *source, const struct request *request, json_t 
 	return make_change(source, "/weir/confirm", -1, document);
 }
 
-static bool is_number(const char *word)
-{
-	return *word && strspn(word, "0123456789") == strlen(word) && strlen(word) < 19;
-}
-
 int rollback_gather(struct source *source, const struct request *request, json_t **document)
 {
+	const char *word = request->word;
+	size_t len = word ? strlen(word) : 0;
 	char ask[128] = "/weir/rollback";
 
-	if (request->word && !is_number(request->word)) {
+	if (word && (len == 0 || len > 18 || strspn(word, "0123456789") != len)) {
 		*document = json_pack("{s:o}", "refused",
 			json_sprintf("\"%s\": expected the number of a configuration, as \"weirctl "
 				     "history\" shows it",
-				request->word));
+				word));
 		return 0;
 	}
-	if (request->word)
-		snprintf(ask, sizeof(ask), "/weir/rollback,%.64s", request->word);
+	if (word)
+		snprintf(ask, sizeof(ask), "/weir/rollback,%.64s", word);
 	return make_change(source, ask, -1, document);
 }
 
@@ -339,24 +336,20 @@ int change_print(const json_t *document, struct view *view)
 		{"peers that differ now", "peers_differ", KIND_TEXT | NONZERO},
 	};
 	const json_t *messages = member_at(document, "last.messages");
-	int ret = fields_detail(document, FIELDS(fields), view);
 
-	return ret == 0 && json_array_size(messages) > 0 ? fields_lines(messages, view) : ret;
+	fields_detail(document, FIELDS(fields), view);
+	return json_array_size(messages) > 0 ? fields_lines(messages, view) : view_error(view);
 }
 
 static void print_refusal(const json_t *document, FILE *err)
 {
 	const json_t *messages = member_at(document, "last.messages"), *line;
 	const char *refused = json_string_value(json_object_get(document, "refused"));
-	const char *needs = json_string_value(json_object_get(document, "needs"));
 	size_t i;
 
 	json_array_foreach (messages, i, line)
 		complain_of(json_string_value(line), "", err);
-	if (json_object_get(document, "denied"))
-		fprintf(err, "weirctl: not permitted: this needs %s\n",
-			needs ? needs : "more rights");
-	else
+	if (!request_denied(document, err))
 		fprintf(err, "weirctl: %s; nothing has changed\n",
 			refused ? refused : "the limiter rejected the change");
 }

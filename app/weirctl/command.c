@@ -57,3 +57,15 @@ int command_gather(const struct command *command, struct source *source,
 		return source_get_of(source, command->asks, request->word, document);
 	return source_get(source, command->asks, document);
 }
+
+bool request_denied(const json_t *document, FILE *err)
+{
+	const char *needs = json_string_value(json_object_get(document, "needs"));
+
+	if (!json_object_get(document, "denied"))
+		return false;
+	if (err)
+		fprintf(err, "weirctl: not permitted: this needs %s\n",
+			needs ? needs : "more rights");
+	return true;
+}

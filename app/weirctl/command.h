@@ -134,6 +134,9 @@ const struct command *command_meant(const struct command *all, const char *name,
 int command_gather(const struct command *command, struct source *source,
 	const struct request *request, json_t **document);
 
+/* Returns true if the limiter denied the request, and writes that to `err` unless NULL. */
+bool request_denied(const json_t *document, FILE *err);
+
 /*
  * Check the words of "policies": the value of --sort, and the number, which is all without a word.
  */
@@ -194,7 +197,6 @@ int events_print(const json_t *document, struct view *view);
 bool log_check(const struct request *request);
 int log_gather(struct source *source, const struct request *request, json_t **document);
 int log_print(const json_t *document, struct view *view);
-bool log_refused(const json_t *document, FILE *err);
 
 bool capture_check(const struct request *request);
 int capture_run(const struct options *options);

@@ -111,7 +111,7 @@ const struct command commands[] = {
 		.more = "Levels: error, warning, info, debug. A reload restores the configured "
 			"level.",
 		.example = "log warning", .takes = true, .changes = true, .check = log_check,
-		.gather = log_gather, .print = log_print, .refused = log_refused},
+		.gather = log_gather, .print = log_print, .refused = request_denied},
 	{"capture", "[--policy POLICY] [--reason R] [--count N] [--seconds S] [-w FILE]",
 		"sample packets, with their verdicts",
 		.more = "R is a reason of weirctl drops, or pass, drop, mark, count, wait; POLICY "

@@ -41,11 +41,11 @@ int config_print(const json_t *document, struct view *view)
 		{"unchanged", "last_reload.unchanged", KIND_COUNT},
 		{"peers that differ now", "peers_differ", KIND_TEXT | NONZERO},
 	};
-	int ret = fields_detail(document, FIELDS(fields), view);
 
-	if (ret == 0 && json_array_size(member_at(document, "last_reload.messages")) > 0)
-		ret = print_messages(document, view); /* warnings, or why it was refused */
-	return ret;
+	fields_detail(document, FIELDS(fields), view);
+	if (json_array_size(member_at(document, "last_reload.messages")) > 0)
+		print_messages(document, view); /* warnings, or why it was refused */
+	return view_error(view);
 }
 
 /* Returns true if no reload is under way, and the last one is a new one. */
@@ -58,20 +58,6 @@ static bool reload_is_over(const json_t *config, const json_t *before)
 		       json_object_get(before, "last_reload"));
 }
 
-/* Returns true if a worker is stalled: the last reload is in force, and a later one is queued. */
-static bool reload_is_held_up(const json_t *config)
-{
-	return json_is_string(json_object_get(config, "reload_waits_for"));
-}
-
-static int say_queued(json_t *config, const json_t *before)
-{
-	bool queued = json_equal(
-		json_object_get(config, "last_reload"), json_object_get(before, "last_reload"));
-
-	return json_object_set_new(config, "queued", json_boolean(queued)) ? -ENOMEM : 0;
-}
-
 static int wait_for(struct source *source, const json_t *before, json_t **document)
 {
 	unsigned held_up = 0;
@@ -81,9 +67,14 @@ static int wait_for(struct source *source, const json_t *before, json_t **docume
 
 		if (ret || reload_is_over(*document, before))
 			return ret;
-		held_up = reload_is_held_up(*document) ? held_up + 1 : 0;
+		/* A worker is stalled: the last reload is in force, and a later one is queued. */
+		held_up = json_is_string(json_object_get(*document, "reload_waits_for"))
+				  ? held_up + 1
+				  : 0;
 		if (held_up > STUCK_LOOKS)
-			return say_queued(*document, before);
+			return json_object_set_new(*document, "queued",
+				json_boolean(json_equal(json_object_get(*document, "last_reload"),
+					json_object_get(before, "last_reload"))));
 		json_decref(*document);
 		*document = NULL;
 		source->pause(source, LOOK_MS);
@@ -110,26 +101,15 @@ int reload_gather(struct source *source, const struct request *request, json_t *
 	return ret;
 }
 
-static bool refused_at_all(const json_t *document)
-{
-	return json_object_get(document, "denied") ||
-	       json_is_true(json_object_get(document, "queued")) ||
-	       !json_is_true(member_at(document, "last_reload.ok"));
-}
-
 bool reload_refused(const json_t *document, FILE *err)
 {
-	const char *needs = json_string_value(json_object_get(document, "needs"));
 	struct view *view;
 
-	if (!err)
-		return refused_at_all(document);
-	if (json_object_get(document, "denied")) {
-		fprintf(err, "weirctl: not permitted: this needs %s\n",
-			needs ? needs : "more rights");
+	if (request_denied(document, err))
 		return true;
-	}
 	if (json_is_true(json_object_get(document, "queued"))) {
+		if (!err)
+			return true;
 		fprintf(err,
 			"weirctl: the reload is queued: the one before it waits for %s, which is "
 			"stuck\n",
@@ -138,6 +118,8 @@ bool reload_refused(const json_t *document, FILE *err)
 	}
 	if (json_is_true(member_at(document, "last_reload.ok")))
 		return false;
+	if (!err)
+		return true;
 	view = view_new();
 	if (view && print_messages(document, view) == 0)
 		view_print(view, err, 0);

@@ -61,4 +61,16 @@ void help_of(const struct command *command, FILE *out);
 /* Prints the usage line of a command, or of weirctl (NULL). */
 void help_usage(const struct command *command, FILE *out);
 
+/*
+ * Returns true if the first word that is no option is "import", a command of earlier releases; *at is
+ * its index.
+ */
+bool import_is_called(int argc, char **argv, int *at);
+
+/*
+ * Names the new program and runs it with the other words. Returns the exit status of wrong usage if
+ * the program is not installed, and otherwise does not return.
+ */
+int import_moved(int argc, char **argv, int at);
+
 #endif

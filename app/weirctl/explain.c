@@ -133,12 +133,6 @@ static int await_answer(struct source *source, json_int_t number, json_t **answe
 	return -ETIMEDOUT;
 }
 
-/* Returns true if another client or a reload came between, and the packet must be sent again. */
-static bool is_to_ask_again(const json_t *answer)
-{
-	return json_is_null(answer) || json_is_true(json_object_get(answer, "busy"));
-}
-
 static int explain_packet(struct source *source, const struct probe_packet *probe, json_t **answer)
 {
 	char request[sizeof(ASKS) + PROBE_REQUEST] = ASKS;
@@ -164,7 +158,10 @@ static int explain_packet(struct source *source, const struct probe_packet *prob
 			*answer = NULL;
 			ret = await_answer(source, asked, answer);
 		}
-	} while (ret == 0 && is_to_ask_again(*answer) && ++tries < TRIES);
+		/* If another client or a reload came between, the packet is sent again. */
+	} while (ret == 0 &&
+		 (json_is_null(*answer) || json_is_true(json_object_get(*answer, "busy"))) &&
+		 ++tries < TRIES);
 	return ret == 0 && tries == TRIES ? -ETIMEDOUT : ret;
 }
 
@@ -351,10 +348,9 @@ int explain_print(const json_t *document, struct view *view)
 		{"not known", "packet.unknown", KIND_TEXT},
 	};
 	const json_t *answer = json_array_get(document, 0);
-	int ret;
 
 	if (json_array_size(document) != 1)
 		return fields_list(document, FIELDS(rows), view);
-	ret = fields_detail(answer, FIELDS(one), view);
-	return ret ? ret : fields_lines(json_object_get(answer, "notes"), view);
+	fields_detail(answer, FIELDS(one), view);
+	return fields_lines(json_object_get(answer, "notes"), view);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ask/source.h"
@@ -16,6 +17,20 @@
 double field_number(const json_t *json, const char *path)
 {
 	return json_number_value(member_at(json, path));
+}
+
+json_t *field_row(const json_t *columns, const json_t *row)
+{
+	json_t *object = json_object(), *value;
+	size_t i;
+
+	json_array_foreach (row, i, value) {
+		const char *name = json_string_value(json_array_get(columns, i));
+
+		if (name)
+			json_object_set(object, name, value);
+	}
+	return object;
 }
 
 static const json_t *with_suffix(const json_t *json, const char *path, const char *suffix)
@@ -236,4 +251,46 @@ int fields_lines(const json_t *texts, struct view *view)
 		view_row(view, &(const char *){line ? line : "?"});
 	}
 	return view_error(view);
+}
+
+/* --- order ----------------------------------------------------------------------------------- */
+
+struct field_orders {
+	const struct field_order *by;
+	unsigned n;
+};
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
+	const char *name = json_string_value(json_object_get(left, "name"));
+	const char *other = json_string_value(json_object_get(right, "name"));
+	const struct field_orders *orders = context;
+
+	for (unsigned i = 0; i < orders->n; i++) {
+		const struct field_order *by = &orders->by[i];
+		double l = field_number(left, by->path) + field_number(left, by->other);
+		double r = field_number(right, by->path) + field_number(right, by->other);
+
+		if (l != r)
+			return l < r ? 1 : -1;
+	}
+	return strcmp(name ? name : "", other ? other : "");
+}
+
+json_t *fields_sort(json_t *rows, const struct field_order *by, unsigned n, size_t most)
+{
+	struct field_orders orders = {by, n};
+	json_t **each = calloc(json_array_size(rows) + 1, sizeof(*each));
+	json_t *sorted = each ? json_array() : NULL;
+
+	for (size_t i = 0; sorted && i < json_array_size(rows); i++)
+		each[i] = json_array_get(rows, i);
+	if (sorted && by)
+		qsort_r(each, json_array_size(rows), sizeof(*each), compare_rows, &orders);
+	for (size_t i = 0; sorted && i < json_array_size(rows) && i < most; i++)
+		json_array_append(sorted, each[i]);
+	free(each);
+	json_decref(rows);
+	return sorted;
 }

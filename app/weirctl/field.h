@@ -48,8 +48,16 @@ struct field {
 /* Returns the number at the path, or 0. */
 double field_number(const json_t *json, const char *path);
 
+/* Converts a row, an array, to an object with the names of the columns. */
+json_t *field_row(const json_t *columns, const json_t *row);
+
 /* Writes the text of the field, "-" without a value, and returns it. */
 char *field_text(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX]);
+
+/*
+ * Each function below adds a table. An error stays for view_error(), so the next table can follow
+ * without a check.
+ */
 
 /* Adds a table: a line of heads and one for each member of the array. 0 or -ENOMEM. */
 int fields_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view);
@@ -59,6 +67,17 @@ int fields_detail(const json_t *json, const struct field *fields, unsigned n, st
 
 /* Adds a line for each text of the array, at its whole length. 0 or -ENOMEM. */
 int fields_lines(const json_t *texts, struct view *view);
+
+/* A sort key: the sum of the numbers at two paths, largest first. */
+struct field_order {
+	const char *path, *other; /* "": none */
+};
+
+/*
+ * Sorts rows by each order, then by their "name", unless `by` is NULL. Takes the rows over; returns
+ * the first `most`. NULL: no memory.
+ */
+json_t *fields_sort(json_t *rows, const struct field_order *by, unsigned n, size_t most);
 
 #define FIELDS(array) (array), sizeof(array) / sizeof(*(array))
 

@@ -181,9 +181,9 @@ static int print_members(const json_t *group, struct view *view)
 		{"ALIVE", "alive", KIND_TEXT},
 		{"SAME MEMBERS", "confirmed", KIND_TEXT},
 	};
-	int ret = fields_detail(group, FIELDS(whole), view);
 
-	return ret ? ret : fields_list(json_object_get(group, "members"), FIELDS(columns), view);
+	fields_detail(group, FIELDS(whole), view);
+	return fields_list(json_object_get(group, "members"), FIELDS(columns), view);
 }
 
 int group_print(const json_t *document, struct view *view)

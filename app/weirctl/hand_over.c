@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Commands that are programs in Python, each with a package of its own, and "import", a command of
+ * earlier releases.
  */
-#include "hand_over.h"
+#include "ctl_options.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -11,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "ctl_options.h"
 
 #define PROGRAM_MAX 32
 
@@ -49,7 +50,12 @@ static bool run_from_own_folder(const char *command, const char *program, char *
 	return run_at(path, words);
 }
 
-int hand_over(const char *command, int argc, char **argv, int at)
+/*
+ * Runs the program weir-COMMAND with all words except the command, which is argv[at]. The program
+ * is in the directory of weirctl, in the build directory, or on the PATH. Returns the exit status
+ * of wrong usage, with the reason on standard error, if it cannot run.
+ */
+static int hand_over(const char *command, int argc, char **argv, int at)
 {
 	char **words = calloc((size_t)argc + 1, sizeof(*words));
 	char program[PROGRAM_MAX];

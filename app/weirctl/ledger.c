@@ -20,7 +20,7 @@ static int gather_all(struct source *source, const char *command, json_t **docum
 
 	*document = NULL;
 	if (ret == 0)
-		ret = source_each(source, command, SIZE_MAX, &policies);
+		ret = source_each(source, "/weir/policies", "policies", command, &policies);
 	if (ret) {
 		json_decref(policies);
 		json_decref(whole);
@@ -33,7 +33,7 @@ static int gather_all(struct source *source, const char *command, json_t **docum
 
 static int print_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view)
 {
-	return json_array_size(rows) ? fields_list(rows, fields, n, view) : 0;
+	return json_array_size(rows) ? fields_list(rows, fields, n, view) : view_error(view);
 }
 
 static bool request_forgets(const struct request *request)
@@ -112,11 +112,10 @@ static int print_whole(const json_t *document, struct view *view)
 		{"KIND", "kind", KIND_TEXT},
 		{"USED BY A NEIGHBOUR", "in_use", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), view);
 
-	if (ret == 0)
-		ret = print_list(json_object_get(document, "each"), FIELDS(each), view);
-	return ret ? ret : print_list(json_object_get(document, "unused"), FIELDS(unused), view);
+	fields_detail(document, FIELDS(whole), view);
+	print_list(json_object_get(document, "each"), FIELDS(each), view);
+	return print_list(json_object_get(document, "unused"), FIELDS(unused), view);
 }
 
 static int print_forgotten(const json_t *document, struct view *view)
@@ -155,9 +154,9 @@ static int print_ledger(const json_t *document, struct view *view)
 		{"RESERVED", "promised", KIND_RATE},
 		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(2)},
 	};
-	int ret = fields_detail(document, FIELDS(one), view);
 
-	return ret ? ret : print_list(json_object_get(document, "edges"), FIELDS(edges), view);
+	fields_detail(document, FIELDS(one), view);
+	return print_list(json_object_get(document, "edges"), FIELDS(edges), view);
 }
 
 int ledger_print(const json_t *document, struct view *view)
@@ -196,9 +195,9 @@ static int print_quotas(const json_t *document, struct view *view)
 		{"LASTS", "exhausted_in_s", KIND_SECONDS},
 		{"LOW", "low", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), view);
+	fields_detail(document, FIELDS(whole), view);
+	return print_list(json_object_get(document, "each"), FIELDS(each), view);
 }
 
 static int print_quota(const json_t *document, struct view *view)
@@ -253,9 +252,9 @@ int tree_print(const json_t *document, struct view *view)
 		{"PARENT", "parent", KIND_TEXT},
 		{"ROUND TRIP", "round_trip_ms", KIND_MS},
 	};
-	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "neighbours"), FIELDS(each), view);
+	fields_detail(document, FIELDS(whole), view);
+	return print_list(json_object_get(document, "neighbours"), FIELDS(each), view);
 }
 
 int etcd_print(const json_t *document, struct view *view)
@@ -277,7 +276,7 @@ int etcd_print(const json_t *document, struct view *view)
 		{"AS OF", "as_of_ms_ago", KIND_MS | OPTIONAL(3)},
 		{"ERROR", "error", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "quotas"), FIELDS(each), view);
+	fields_detail(document, FIELDS(whole), view);
+	return print_list(json_object_get(document, "quotas"), FIELDS(each), view);
 }

@@ -29,9 +29,7 @@ static const enum policy_number_id rates_of[] = {NUMBER_passed_PACKETS, NUMBER_p
 	NUMBER_trial_passed_PACKETS, NUMBER_trial_passed_VOLUME, NUMBER_trial_dropped_PACKETS,
 	NUMBER_trial_dropped_VOLUME};
 
-/*
- * Adds the rows of a page to a look: an object of columns by name, with the page's time as "at_ms".
- */
+/* Adds the rows of a page to a look: objects by name, with the page's time as "at_ms". */
 static int take_rows(json_t *look, const json_t *page)
 {
 	const json_t *columns = json_object_get(page, "columns"), *row;
@@ -40,30 +38,20 @@ static int take_rows(json_t *look, const json_t *page)
 	if (!json_is_array(columns) || !json_is_array(json_object_get(page, "policies")))
 		return -EBADMSG;
 	json_array_foreach (json_object_get(page, "policies"), i, row) {
-		json_t *policy = json_object(), *column;
-		size_t k;
+		json_t *policy = field_row(columns, row);
+		const char *name = json_string_value(json_object_get(policy, "name"));
 
-		json_array_foreach (columns, k, column)
-			if (json_is_string(column) && json_array_get(row, k))
-				json_object_set(
-					policy, json_string_value(column), json_array_get(row, k));
 		json_object_set(policy, "at_ms", json_object_get(page, "at_ms"));
-		if (!json_is_string(json_object_get(policy, "name"))) {
-			json_decref(policy);
+		if (name)
+			json_object_set(look, name, policy);
+		json_decref(policy);
+		if (!name)
 			return -EBADMSG;
-		}
-		json_object_set_new(
-			look, json_string_value(json_object_get(policy, "name")), policy);
 	}
 	return 0;
 }
 
-int look_at_policies(struct source *source, json_t **look)
-{
-	return look_at_first_policies(source, SIZE_MAX, look);
-}
-
-int look_at_first_policies(struct source *source, size_t most, json_t **look)
+int look_at_policies(struct source *source, size_t most, json_t **look)
 {
 	struct pages pages = {.source = source, .command = "/weir/policy_stats"};
 	json_t *page;
@@ -165,72 +153,42 @@ bool policies_count(const char *word, size_t *n)
 	return *word >= '0' && *word <= '9' && !*end && !errno && *n > 0;
 }
 
-/* Compares rows by the first key, largest first, then by the second. */
-static int compare_by(
-	const json_t *left, const json_t *right, const char *first, const char *second)
+/* Takes over the rates; returns those with a trial. */
+static json_t *keep_trials(json_t *rates)
 {
-	const char *const keys[] = {first, second};
+	json_t *kept = json_array(), *row;
+	size_t i;
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		double l = field_number(left, keys[i]), r = field_number(right, keys[i]);
-
-		if (l != r)
-			return l < r ? 1 : -1;
-	}
-	return strcmp(json_string_value(json_object_get(left, "name")),
-		json_string_value(json_object_get(right, "name")));
-}
-
-static int compare_rates(const void *a, const void *b)
-{
-	return compare_by(*(json_t *const *)a, *(json_t *const *)b, "dropped_pps", "passed_pps");
-}
-
-static int compare_trials(const void *a, const void *b)
-{
-	return compare_by(
-		*(json_t *const *)a, *(json_t *const *)b, "trial_dropped_pps", "trial_passed_pps");
-}
-
-/* Returns the first rows, or the first with a trial. Takes over the rates; NULL: no memory. */
-static json_t *sort_rates(json_t *rates, size_t most, bool trials)
-{
-	size_t all = json_array_size(rates), n = 0;
-	json_t **rows = calloc(all + 1, sizeof(*rows));
-	json_t *sorted = json_array();
-
-	for (size_t i = 0; rows && i < all; i++) {
-		json_t *row = json_array_get(rates, i);
-
-		if (!trials || json_object_get(row, "trial_passed_pps"))
-			rows[n++] = row;
-	}
-	if (rows && n)
-		qsort(rows, n, sizeof(*rows), trials ? compare_trials : compare_rates);
-	for (size_t i = 0; rows && i < n && i < most; i++)
-		json_array_append(sorted, rows[i]);
-	free(rows);
+	json_array_foreach (rates, i, row)
+		if (json_object_get(row, "trial_passed_pps"))
+			json_array_append(kept, row);
 	json_decref(rates);
-	return sorted;
+	return kept;
 }
 
 static int gather_rates(
 	struct source *source, const struct request *request, bool trials, json_t **document)
 {
-	json_t *before = NULL, *now = NULL;
+	static const struct field_order by[] = {{"dropped_pps", ""}, {"passed_pps", ""}};
+	static const struct field_order by_trial[] = {
+		{"trial_dropped_pps", ""}, {"trial_passed_pps", ""}};
+	json_t *before = NULL, *now = NULL, *rates;
 	size_t most;
 	int ret;
 
 	*document = NULL;
 	if (!policies_count(request->word, &most))
 		return -EINVAL;
-	ret = look_at_policies(source, &before);
+	ret = look_at_policies(source, SIZE_MAX, &before);
 	if (ret == 0) {
 		source->pause(source, INTERVAL_MS);
-		ret = look_at_policies(source, &now);
+		ret = look_at_policies(source, SIZE_MAX, &now);
 	}
-	if (ret == 0)
-		*document = sort_rates(look_rates(before, now), most, trials);
+	if (ret == 0) {
+		rates = look_rates(before, now);
+		*document = trials ? fields_sort(keep_trials(rates), FIELDS(by_trial), most)
+				   : fields_sort(rates, FIELDS(by), most);
+	}
 	json_decref(before);
 	json_decref(now);
 	return ret;

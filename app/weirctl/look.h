@@ -13,8 +13,7 @@
  * Returns an object of each policy's columns by its name, in their order, from the first pages with
  * at least `most` policies. Returns 0, or an error of source.h and NULL.
  */
-int look_at_first_policies(struct source *source, size_t most, json_t **look);
-int look_at_policies(struct source *source, json_t **look); /* all */
+int look_at_policies(struct source *source, size_t most, json_t **look);
 
 /* Returns an array of the rates of policies that are in both looks, in the format of "rates". */
 json_t *look_rates(const json_t *before, const json_t *now);

@@ -9,7 +9,6 @@
 
 #include "answers.h"
 #include "ctl_options.h"
-#include "hand_over.h"
 #include "terminal.h"
 
 static int run_command(const struct options *options)

@@ -220,8 +220,6 @@ static int print_way(const json_t *document, const char *way, const char *only, 
 
 int match_print(const json_t *document, struct view *view)
 {
-	int ret = print_way(document, "to", "only_by_source", "a source", view);
-
-	return ret ? ret
-		   : print_way(document, "from", "only_by_destination", "a destination", view);
+	print_way(document, "to", "only_by_source", "a source", view);
+	return print_way(document, "from", "only_by_destination", "a destination", view);
 }

@@ -129,10 +129,8 @@ int balance_print(const json_t *document, struct view *view)
 		{"WAITING", "waiting", KIND_COUNT},
 		{"MISSING", "missing", KIND_COUNT},
 	};
-	int ret = fields_detail(document, FIELDS(fields), view);
 
-	if (ret)
-		return ret;
+	fields_detail(document, FIELDS(fields), view);
 	return fields_list(json_object_get(document, "wires"), FIELDS(wire_fields), view);
 }
 
@@ -152,10 +150,8 @@ int gossip_print(const json_t *document, struct view *view)
 		{"loan requests unanswered", "loans.unanswered", KIND_COUNT | NONZERO},
 		{"loan messages ignored", "loans.ignored", KIND_COUNT | NONZERO},
 	};
-	int ret = fields_detail(document, FIELDS(fields), view);
 
-	if (ret)
-		return ret;
+	fields_detail(document, FIELDS(fields), view);
 	return print_counts(
 		json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", true, view);
 }
@@ -225,13 +221,10 @@ int process_print(const json_t *document, struct view *view)
 		{"BUFFERS", "buffers", KIND_COUNT},
 		{"FREE", "free", KIND_COUNT},
 	};
-	int ret = fields_detail(document, FIELDS(fields), view);
 
-	if (ret == 0)
-		ret = print_threads(document, view);
-	if (ret == 0)
-		ret = fields_list(json_object_get(document, "pools"), FIELDS(pools), view);
-	return ret;
+	fields_detail(document, FIELDS(fields), view);
+	print_threads(document, view);
+	return fields_list(json_object_get(document, "pools"), FIELDS(pools), view);
 }
 
 int ports_print(const json_t *document, struct view *view)
@@ -254,7 +247,7 @@ int placement_gather(struct source *source, const struct request *request, json_
 {
 	if (request->word)
 		return source_get_of(source, "/weir/placement", request->word, document);
-	return source_each_listed(source, "/weir/placement", "placements", document);
+	return source_each(source, "/weir/placement", "placements", "/weir/placement", document);
 }
 
 static int print_placement(const json_t *document, struct view *view)
@@ -280,9 +273,9 @@ static int print_placement(const json_t *document, struct view *view)
 		{"WAITED, 99 %", "p99_us", KIND_US},
 		{"ADDED HERE", "added_us", KIND_US},
 	};
-	int ret = fields_detail(document, FIELDS(one), view);
 
-	return ret ? ret : fields_list(json_object_get(document, "workers"), FIELDS(workers), view);
+	fields_detail(document, FIELDS(one), view);
+	return fields_list(json_object_get(document, "workers"), FIELDS(workers), view);
 }
 
 int placement_print(const json_t *document, struct view *view)

@@ -174,17 +174,12 @@ int override_gather(struct source *source, const struct request *request, json_t
 
 bool override_refused(const json_t *document, FILE *err)
 {
-	const char *needs = json_string_value(json_object_get(document, "needs"));
 	const char *error = json_string_value(json_object_get(document, "error"));
 	const json_t *lines = json_object_get(document, "refused"), *line;
 	size_t i;
 
-	if (json_object_get(document, "denied")) {
-		if (err)
-			fprintf(err, "weirctl: not permitted: this needs %s\n",
-				needs ? needs : "more rights");
+	if (request_denied(document, err))
 		return true;
-	}
 	if (err) {
 		json_array_foreach (lines, i, line)
 			fprintf(err, "weirctl: %s\n", json_string_value(line));

@@ -15,73 +15,30 @@
 #include "look.h"
 #include "number_field.h"
 
-struct policy_row {
-	json_t *policy; /* borrowed */
-	double by;
+/*
+ * The orders of --sort. "rate": in bit/s, or in units per second for policies that do not count
+ * bytes.
+ */
+static const struct sort_order {
+	const char *name;
+	struct field_order by;
+} orders[] = {
+	{"rate", {"demand_bps", "demand_per_s"}},
+	{"drops", {"dropped.packets", ""}},
 };
 
-/* The sort key "rate": in bit/s, or in units per second for policies that do not count bytes. */
-static double policy_demand(const json_t *policy)
+/* Returns NULL if there is no order of that name. */
+static const struct field_order *find_order(const char *name)
 {
-	return field_number(policy, "demand_bps") + field_number(policy, "demand_per_s");
-}
-
-static double policy_drops(const json_t *policy)
-{
-	return field_number(policy, "dropped.packets");
-}
-
-typedef double (*measure)(const json_t *policy);
-
-static measure measure_of(const char *sort)
-{
-	return strcmp(sort, "rate") == 0    ? policy_demand
-	       : strcmp(sort, "drops") == 0 ? policy_drops
-					    : NULL;
+	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+		if (strcmp(orders[i].name, name) == 0)
+			return &orders[i].by;
+	return NULL;
 }
 
 bool policies_sort_known(const char *sort)
 {
-	return measure_of(sort) != NULL;
-}
-
-static const char *name_of(const json_t *policy)
-{
-	const char *name = json_string_value(json_object_get(policy, "name"));
-
-	return name ? name : "";
-}
-
-/* Orders by measure, largest first, then by name. */
-static int compare_policy_rows(const void *a, const void *b)
-{
-	const struct policy_row *left = a, *right = b;
-
-	if (left->by != right->by)
-		return left->by < right->by ? 1 : -1;
-	return strcmp(name_of(left->policy), name_of(right->policy));
-}
-
-static int sort_policies(json_t **policies, measure by)
-{
-	size_t n = json_array_size(*policies), i;
-	struct policy_row *rows = calloc(n + 1, sizeof(*rows));
-	json_t *sorted = json_array(), *policy;
-
-	if (!rows || !sorted) {
-		free(rows);
-		json_decref(sorted);
-		return -ENOMEM;
-	}
-	json_array_foreach (*policies, i, policy)
-		rows[i] = (struct policy_row){policy, by(policy)};
-	qsort(rows, n, sizeof(*rows), compare_policy_rows);
-	for (i = 0; i < n; i++)
-		json_array_append(sorted, rows[i].policy);
-	free(rows);
-	json_decref(*policies);
-	*policies = sorted;
-	return 0;
+	return find_order(sort) != NULL;
 }
 
 bool policies_words_check(const struct request *request)
@@ -95,12 +52,6 @@ bool policies_words_check(const struct request *request)
 	else
 		return true;
 	return false;
-}
-
-static void truncate_array(json_t *array, size_t n)
-{
-	while (json_array_size(array) > n)
-		json_array_remove(array, json_array_size(array) - 1);
 }
 
 /* Converts a row of /weir/policy_stats to the members that /weir/policy has for them. */
@@ -124,17 +75,17 @@ int policies_gather(struct source *source, const struct request *request, json_t
 	*document = NULL;
 	if (!policies_count(request->word, &n))
 		return -EINVAL;
-	ret = look_at_first_policies(source, request->sort ? SIZE_MAX : n, &look);
+	ret = look_at_policies(source, request->sort ? SIZE_MAX : n, &look);
 	if (ret == 0) {
 		*document = json_array();
 		json_object_foreach (look, name, row)
 			json_array_append_new(*document, policy_of_row(row));
 	}
 	json_decref(look);
-	if (ret == 0 && request->sort)
-		ret = sort_policies(document, measure_of(request->sort));
-	truncate_array(*document, n);
-	return ret;
+	if (ret == 0)
+		*document = fields_sort(
+			*document, find_order(request->sort ? request->sort : ""), 1, n);
+	return ret == 0 && !*document ? -ENOMEM : ret;
 }
 
 static const char *by_of(const json_t *policy)
@@ -221,9 +172,9 @@ int limits_print(const json_t *document, struct view *view)
 		{"UNTIL", "limit_until", KIND_TEXT},
 		{"CONFIGURED", "configured_limit", KIND_TEXT | OPTIONAL(1)},
 	};
-	int ret = fields_detail(document, FIELDS(head), view);
 
-	return ret ? ret : fields_list(json_object_get(document, "limits"), FIELDS(fields), view);
+	fields_detail(document, FIELDS(head), view);
+	return fields_list(json_object_get(document, "limits"), FIELDS(fields), view);
 }
 
 int policy_print(const json_t *document, struct view *view)

@@ -154,18 +154,6 @@ int log_gather(struct source *source, const struct request *request, json_t **do
 	return source_get(source, "/weir/log", document);
 }
 
-bool log_refused(const json_t *document, FILE *err)
-{
-	const char *needs = json_string_value(json_object_get(document, "needs"));
-
-	if (!json_object_get(document, "denied"))
-		return false;
-	if (err)
-		fprintf(err, "weirctl: not permitted: this needs %s\n",
-			needs ? needs : "more rights");
-	return true;
-}
-
 int log_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {

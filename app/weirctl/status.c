@@ -391,10 +391,7 @@ static int print_drops(const json_t *document, struct view *view)
 
 int status_print(const json_t *document, struct view *view)
 {
-	int ret = print_details(document, view);
-
-	if (ret)
-		return ret;
+	print_details(document, view);
 	return print_drops(document, view);
 }
 

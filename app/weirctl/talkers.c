@@ -115,28 +115,13 @@ static const char *name_of(const struct hearing *hearing, uint32_t tag)
 	return NULL;
 }
 
-/* Converts a row, with the page's columns, to an object. */
-static json_t *row_members(const json_t *columns, const json_t *row)
-{
-	json_t *members = json_object(), *value;
-	size_t i;
-
-	json_array_foreach (row, i, value) {
-		const char *name = json_string_value(json_array_get(columns, i));
-
-		if (name)
-			json_object_set(members, name, value);
-	}
-	return members;
-}
-
 static void collect_packets(struct hearing *hearing, const json_t *page)
 {
 	const json_t *columns = json_object_get(page, "columns"), *row;
 	size_t i;
 
 	json_array_foreach (json_object_get(page, "packets"), i, row) {
-		json_t *packet = row_members(columns, row);
+		json_t *packet = field_row(columns, row);
 		const char *verdict = json_string_value(json_object_get(packet, "verdict"));
 		struct talkers_sample sample = {
 			.bytes = (uint32_t)field_number(packet, "bytes"),
@@ -290,16 +275,12 @@ int talkers_gather(struct source *source, const struct request *request, json_t 
 bool talkers_refused(const json_t *document, FILE *err)
 {
 	const char *why = json_string_value(json_object_get(document, "refused"));
-	const char *needs = json_string_value(json_object_get(document, "needs"));
 
 	if (json_object_get(document, "talkers"))
 		return false;
-	if (!err)
+	if (!err || request_denied(document, err))
 		return true;
-	if (json_object_get(document, "denied"))
-		fprintf(err, "weirctl: not permitted: this needs %s\n",
-			needs ? needs : "more rights");
-	else if (why)
+	if (why)
 		fprintf(err, "weirctl: talkers: %s\n", why);
 	else
 		fputs("weirctl: talkers: another capture or sample is running: try again after it\n",

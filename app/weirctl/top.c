@@ -72,10 +72,10 @@ static int query_rates(struct target *target, const void *context, json_t **docu
 	int ret = 0;
 
 	if (!target->memory)
-		ret = look_at_policies(source, &target->memory);
+		ret = look_at_policies(source, SIZE_MAX, &target->memory);
 	if (ret == 0) {
 		source->pause(source, (unsigned)(options->request.interval_s * MS_PER_S));
-		ret = look_at_policies(source, &now);
+		ret = look_at_policies(source, SIZE_MAX, &now);
 	}
 	if (ret)
 		return ret;
@@ -388,15 +388,6 @@ static int draw_screen(struct top *top)
 	return ret || fflush(stdout) ? -EIO : 0;
 }
 
-static int write_top_json(const struct top *top)
-{
-	json_t *document = answers_json(top->targets);
-	int ret = document ? answers_write_json(document, stdout) : 0;
-
-	json_decref(document);
-	return ret;
-}
-
 static int show_top(void *context, const struct targets *targets)
 {
 	struct top *top = context;
@@ -407,7 +398,7 @@ static int show_top(void *context, const struct targets *targets)
 	if (top->interactive)
 		ret = draw_screen(top);
 	else if (top->options->json)
-		ret = write_top_json(top);
+		ret = answers_write_documents(targets, stdout);
 	else {
 		if (top->options->wide || !terminal_size(&columns, &lines))
 			columns = 0;

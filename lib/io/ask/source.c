@@ -123,51 +123,24 @@ int source_list(struct source *source, const char *command, const char *name, co
 	return ret;
 }
 
-static int ask_each(
-	struct source *source, const char *command, const json_t *names, size_t most, json_t *array)
+int source_each(struct source *source, const char *listing, const char *what, const char *command,
+	json_t **array)
 {
-	const json_t *name;
+	json_t *names, *name, *value;
+	int ret = source_list(source, listing, NULL, what, &names);
 	size_t i;
 
-	json_array_foreach (names, i, name) {
-		json_t *value;
-		int ret;
-
-		if (json_array_size(array) == most)
-			break;
-		if (!json_is_string(name))
-			return -EBADMSG;
-		ret = source_get_of(source, command, json_string_value(name), &value);
-		if (ret && ret != -ENOENT)
-			return ret;
+	*array = ret ? NULL : json_array();
+	json_array_foreach (json_object_get(names, what), i, name) {
+		ret = json_is_string(name)
+			      ? source_get_of(source, command, json_string_value(name), &value)
+			      : -EBADMSG;
 		if (ret == 0)
-			json_array_append_new(array, value);
+			json_array_append_new(*array, value);
+		else if (ret != -ENOENT)
+			break;
+		ret = 0;
 	}
-	return 0;
-}
-
-/* Sends the command for each name of a listing. */
-static int each_of(struct source *source, const char *listing, const char *what,
-	const char *command, size_t most, json_t **array)
-{
-	json_t *names;
-	int ret = source_list(source, listing, NULL, what, &names);
-
-	*array = NULL;
-	if (ret)
-		return ret;
-	*array = json_array();
-	ret = ask_each(source, command, json_object_get(names, what), most, *array);
 	json_decref(names);
 	return ret;
-}
-
-int source_each(struct source *source, const char *command, size_t most, json_t **array)
-{
-	return each_of(source, "/weir/policies", "policies", command, most, array);
-}
-
-int source_each_listed(struct source *source, const char *command, const char *what, json_t **array)
-{
-	return each_of(source, command, what, command, SIZE_MAX, array);
 }

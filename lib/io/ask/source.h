@@ -80,13 +80,10 @@ int source_list(struct source *source, const char *command, const char *name, co
 	json_t **listing);
 
 /*
- * Sends the command for each policy. Returns an array of the answers, at most `most`. Policies
- * without an answer, such as one removed in the meantime, are left out.
+ * Sends the command for each name in the array `what` of a listing. Returns an array of the
+ * answers. Names without an answer, such as a policy removed in the meantime, are left out.
  */
-int source_each(struct source *source, const char *command, size_t most, json_t **array);
-
-/* Like source_each(), for the names that the command lists (in `what`) without a parameter. */
-int source_each_listed(
-	struct source *source, const char *command, const char *what, json_t **array);
+int source_each(struct source *source, const char *listing, const char *what, const char *command,
+	json_t **array);
 
 #endif

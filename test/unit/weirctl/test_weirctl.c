@@ -339,38 +339,6 @@ static void pages(void **state)
 		"            -        -  -           -\n");
 }
 
-static void pages_that_lead_nowhere(void **state)
-{
-	static const struct {
-		struct row rows[3];
-		int want;
-	} cases[] = {
-		{{{0}}, -ENOENT},
-		{{{"/weir/peers", "7", 0}}, -EBADMSG},
-		{{{"/weir/peers", "{\"peers\": 7}", 0}}, -EBADMSG},
-		{{{"/weir/peers", "{\"peers\": [], \"next\": -1}", 0}}, -EBADMSG},
-		{{{"/weir/peers", "{\"peers\": [], \"next\": 1}", 0}}, -ENOENT},
-		{{{"/weir/peers", "{\"peers\": [], \"next\": 1}", 0},
-			 {"/weir/peers,1", "hangs up", 0}},
-			-ECONNRESET},
-		{{{"/weir/peers", "{\"peers\": [], \"next\": 2}", 0},
-			 {"/weir/peers,2", "{\"peers\": [], \"next\": 2}", 0}},
-			-EBADMSG},
-		{{{"/weir/peers", "{\"peers\": [], \"next\": 2}", 0},
-			 {"/weir/peers,2", "{\"peers\": [], \"next\": 1}", 0}},
-			-EBADMSG},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct canned canned = canned_make(cases[i].rows);
-
-		assert_int_equal(
-			gather_fails("peers", &(struct request){0}, &canned), cases[i].want);
-		assert_true(canned.asked <= 2);
-	}
-}
-
 /* Pages of one policy's edges: the parameter is the name and the start of the page. */
 static void pages_of_a_name(void **state)
 {
@@ -1006,7 +974,6 @@ int main(void)
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(long_text),
 		cmocka_unit_test(pages),
-		cmocka_unit_test(pages_that_lead_nowhere),
 		cmocka_unit_test(pages_of_a_name),
 		cmocka_unit_test(policies),
 		cmocka_unit_test(policies_few),
