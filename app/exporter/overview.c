@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "overview.h"
+#include "picture.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "ask/source.h"
-#include "overview.h"
 #include "rows.h"
 
 /* The most policies, among those that drop, that a reader can take in. */

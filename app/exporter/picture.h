@@ -32,6 +32,12 @@ void picture_forget(struct picture *picture);
 /* Returns whether there is a previous round. */
 bool picture_has_rates(const struct picture *picture);
 
+/*
+ * Returns the page's overview of the limiters without their policies: "limiters", "drops" by reason
+ * and "peers". Rates are since `before`, which can be NULL.
+ */
+json_t *overview_json(const struct boxes *now, const struct boxes *before);
+
 /* Returns limiters, drops by reason, peers, and policies that drop. */
 json_t *picture_group(struct picture *picture);
 

@@ -17,7 +17,6 @@
 
 #include "ask/source.h"
 #include "address.h"
-#include "overview.h"
 #include "page.h"
 #include "picture.h"
 #include "slots.h"
