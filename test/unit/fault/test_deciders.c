@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "allocate/allocate.h"
 #include "allocate/hierarchy.h"
 #include "base/time.h"
@@ -283,9 +281,4 @@ TEST(test_deciders)
 {
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
 		fault_try(&subjects[i]);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -7,8 +7,6 @@
  */
 #include "check.h"
 
-#include <sodium.h>
-
 #include "config_cases.h"
 #include "policy/key.h"
 
@@ -87,11 +85,4 @@ TEST(test_one_file)
 	mask = 0;
 	run_cases(cases);
 	mask = UINT64_MAX;
-}
-
-int main(void)
-{
-	if (sodium_init() < 0)
-		return 1;
-	return run_all_tests();
 }

@@ -6,8 +6,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "base/prng.h"
 #include "gossip/gossip.h"
 
@@ -359,9 +357,4 @@ TEST(test_news_kept)
 	assert_int_equal(gossip_next_news(p->g[1], 1), 135);
 	assert_int_equal(gossip_next_news(p->g[1], 136), 136);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -493,10 +493,3 @@ TEST(test_not_dumped)
 	fclose(smaps);
 	assert_true(found);
 }
-
-int main(void)
-{
-	if (sodium_init() < 0)
-		return 1;
-	return run_all_tests();
-}

@@ -6,8 +6,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "gossip/gossip.h"
 #include "one_key.h"
 
@@ -270,11 +268,6 @@ TEST(test_late_messages)
 		later = message_from(p, 0);
 	assert_int_equal(arrive(p, 1, &later), GOSSIP_MESSAGE);
 	assert_int_equal(arrive(p, 1, &late), GOSSIP_REPLAY);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }
 
 /*

@@ -7,8 +7,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "gossip_world.h"
 
 #define TIMEOUT (1000 * MS)
@@ -455,9 +453,4 @@ TEST(test_refused)
 		-EINVAL);
 	after = gossip_sum(g, 0);
 	assert_true(after.weight == before.weight && after.lost == before.lost);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -6,8 +6,6 @@
  */
 #include "check.h"
 
-#include <sodium.h>
-
 #include "gossip_world.h"
 
 #define N        6
@@ -235,9 +233,4 @@ TEST(test_changes)
 			assert_true(known < 100);
 		free_group(g);
 	}
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

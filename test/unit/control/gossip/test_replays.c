@@ -7,8 +7,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "gossip_world.h"
 
 #define TAPE     4096
@@ -249,11 +247,4 @@ TEST(test_replayed_worlds)
 	for (uint64_t seed = 1; seed <= ROUNDS(WORLDS); seed++)
 		run_replayed_world(seed);
 	print_message("seeds 1 to %d\n", ROUNDS(WORLDS));
-}
-
-int main(void)
-{
-	if (sodium_init() < 0)
-		return 1;
-	return run_all_tests();
 }

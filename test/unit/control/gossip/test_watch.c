@@ -8,8 +8,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "gossip_world.h"
 
 #define N    30
@@ -159,9 +157,4 @@ TEST(test_looks)
 
 	assert_true(few > 0);
 	assert_true(many < 1.25 * few);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

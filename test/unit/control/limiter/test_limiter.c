@@ -4,8 +4,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
@@ -393,9 +391,4 @@ TEST(test_burst_follows_the_share)
 	limiter_view(p.l[1], 0, &b);
 	assert_near((double)a.local_burst / BURST, a.local_limit / LIMIT, 0.01);
 	assert_true(a.local_burst + b.local_burst <= BURST);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

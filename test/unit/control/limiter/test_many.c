@@ -8,8 +8,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "base/prng.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
@@ -529,9 +527,4 @@ TEST(test_other_interval)
 	g->nodes[0].measured = 0;
 	limiter_tick(l, g->now + 10 * MS, measure_many_node, &g->nodes[0]);
 	assert_int_equal(g->nodes[0].measured, 1);
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }

@@ -7,8 +7,6 @@
 #include "check.h"
 #include "scope.h"
 
-#include <sodium.h>
-
 #include "gossip_world.h"
 #include "sums/sums.h"
 
@@ -748,9 +746,4 @@ TEST(test_room_of_head)
 		assert_memory_equal(buf, whole, written);
 		assert_memory_equal(buf + written, none, sizeof(none) - written);
 	}
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }
