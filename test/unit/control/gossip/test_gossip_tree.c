@@ -3,11 +3,10 @@
  *
  * Sums along a tree: exact as soon as the network permits, and never too large for long while it
  * does not. Weights are whole numbers, or differ by powers of two, so that float sums are exact.
+ * The first tests also run without a tree.
  */
 #include "check.h"
 #include "scope.h"
-
-#include <sodium.h>
 
 #include "gossip/tree_private.h"
 #include "gossip_world.h"
@@ -78,6 +77,25 @@ static void expect_right(const struct world *w)
 		for (unsigned p = 0; p < w->params.n_policies; p++)
 			if (w->nodes[i].gossip && !knows_tree_sum(w, i, p, why, sizeof(why)))
 				fail_msg("policy %u: %s", p, why);
+}
+
+/* Each limiter has the weight and the demand of each other one, so it can report any sum. */
+static void expect_reported(const struct world *w)
+{
+	for (unsigned i = 0; i < w->params.n; i++)
+		for (unsigned k = 0; k < w->params.n; k++)
+			for (unsigned p = 0; p < w->params.n_policies; p++) {
+				double weight = w->weights[(size_t)k * w->params.n_policies + p];
+				struct gossip_sum sum;
+
+				assert_int_equal(
+					gossip_reported_sum(w->nodes[i].gossip, p, k, &sum),
+					k != i);
+				if (k == i)
+					continue;
+				assert_near(sum.weight, weight, 1e-6);
+				assert_near(sum.demand, 1000 * weight, 1e-3);
+			}
 }
 
 static bool all_right(const struct world *w)
@@ -158,51 +176,70 @@ static void begin_tree_world(struct world *w, const struct world_params *params)
 	world_run(w, 2000 * MS + 4 * tree_crossing_time(w));
 }
 
+static void check_sums_agree(const struct world_params *params)
+{
+	ENDED_BY(world_destroy) struct world w;
+
+	begin_tree_world(&w, params);
+	expect_right(&w);
+	if (params->estimator == GOSSIP_STATE)
+		expect_reported(&w);
+}
+
 TEST(test_sums_agree)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 10, 40, 100};
+	const unsigned states = 16; /* most limiters that send all to all */
 
 	for (size_t s = 0; s < COUNT(sizes); s++)
-		for (unsigned b = 1; b <= 7; b += 3) {
-			struct world_params params = usual;
-			struct world w;
+		for (unsigned b = 1; b <= 7; b += 3)
+			for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++) {
+				struct world_params params = usual;
 
-			params.n = sizes[s];
-			params.branching = b;
-			params.n_policies = 3;
-			params.sealed = s % 2;
-			begin_tree_world(&w, &params);
-			expect_right(&w);
-			world_destroy(&w);
-		}
+				if (e == GOSSIP_STATE && sizes[s] > states)
+					continue;
+				params.estimator = (enum gossip_estimator)e;
+				params.n = sizes[s];
+				params.branching = b;
+				params.n_policies = 3;
+				params.sealed = s % 2;
+				check_sums_agree(&params);
+			}
 }
 
 /*
  * With loss, repeats and reordering, sums are exact some time after the last change. With twenty
  * policies, a lost record waits a few heartbeats for its next turn, and may be lost again.
  */
+static void check_sums_heal(enum gossip_estimator estimator, uint64_t seed)
+{
+	struct world_params params = usual;
+	ENDED_BY(world_destroy) struct world w;
+
+	params.estimator = estimator;
+	params.seed = seed;
+	params.n = estimator == GOSSIP_STATE ? 6 : 5 + 5 * (unsigned)seed;
+	params.n_policies = 20;
+	params.loss = 0.025 * (double)seed;
+	params.repeat = 0.1;
+	params.jitter_ns = 10 * seed * MS;
+	begin_tree_world(&w, &params);
+	for (int t = 0; t < 200; t++) {
+		world_set(&w, prng_below(&w.prng, params.n), prng_below(&w.prng, 20),
+			prng_below(&w.prng, 9));
+		world_run(&w, 10 * MS);
+	}
+	world_run(&w, tree_crossing_time(&w) + 60 * HEARTBEAT);
+	expect_right(&w);
+	if (estimator == GOSSIP_STATE)
+		expect_reported(&w);
+}
+
 TEST(test_sums_heal)
 {
-	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
-		struct world_params params = usual;
-		struct world w;
-
-		params.seed = seed;
-		params.n = 5 + 5 * (unsigned)seed;
-		params.n_policies = 20;
-		params.loss = 0.025 * (double)seed;
-		params.repeat = 0.1;
-		params.jitter_ns = 10 * seed * MS;
-		begin_tree_world(&w, &params);
-		for (int t = 0; t < 200; t++) {
-			world_set(&w, prng_below(&w.prng, params.n), prng_below(&w.prng, 20),
-				prng_below(&w.prng, 9));
-			world_run(&w, 10 * MS);
-		}
-		world_run(&w, tree_crossing_time(&w) + 60 * HEARTBEAT);
-		expect_right(&w);
-		world_destroy(&w);
-	}
+	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++)
+		for (unsigned e = 0; e < GOSSIP_ESTIMATORS; e++)
+			check_sums_heal((enum gossip_estimator)e, seed);
 }
 
 /* A large change reaches every limiter after a tick and a delay for each edge. */
@@ -990,9 +1027,4 @@ TEST(test_malformed)
 					 (size_t)(cursor.at - buf) + cases[i].more),
 			cases[i].want);
 	}
-}
-
-int main(void)
-{
-	return sodium_init() < 0 ? 1 : run_all_tests();
 }
