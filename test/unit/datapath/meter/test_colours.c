@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Compares meters with colours with their RFCs: with a model in exact arithmetic, written from the
- * texts, and token by token as in RFC 2697 and RFC 2698. Sizes, gaps, bursts of packets, their
- * previous colours and changes of limits are random. `test_colours [SEED [PACKETS]]` runs this many
- * packets of each meter and mode, from SEED on. A difference prints its seed.
+ * Compares meters with colours with a model in exact arithmetic, written from the texts of their
+ * RFCs. Sizes, gaps, bursts of packets, their previous colours and changes of limits are random.
+ * `test_colours [SEED [PACKETS]]` runs this many packets of each meter and mode, from SEED on. A
+ * difference prints its seed.
  */
 #include "check.h"
 
@@ -226,7 +226,7 @@ static void compare_of_seed(
 
 	prng_seed(&prng, seed);
 	hz = random_counter(&prng);
-	now = prng_next(&prng); /* can wrap */
+	now = seed % 8 ? prng_next(&prng) : 0;
 	now = now > UINT64_MAX / 2 ? now / 2 : now;
 	rates = random_rates(&prng, kind);
 	meters_begin(&meters, kind, &rates, hz, now);
@@ -285,142 +285,6 @@ TEST(test_exact)
 			assert_true(tally.colours[c] > n_packets / 50);
 		assert_true(tally.worse[COLOUR_RED] > 0 && tally.worse[COLOUR_YELLOW] > 0);
 	}
-}
-
-/* Buckets that are filled token by token, a byte each, as often per second as in the texts. */
-struct literal {
-	enum meter_kind kind;
-	uint64_t cbs, ebs, tc, te;
-	unsigned per_tick; /* tokens of the second bucket; the first one gets one */
-};
-
-static void literal_tick(struct literal *l)
-{
-	if (l->kind == METER_SRTCM) {
-		if (l->tc < l->cbs)
-			l->tc++;
-		else if (l->te < l->ebs)
-			l->te++;
-		return;
-	}
-	if (l->tc < l->cbs)
-		l->tc++;
-	for (unsigned i = 0; i < l->per_tick; i++)
-		if (l->te < l->ebs)
-			l->te++;
-}
-
-static enum colour literal_packet(struct literal *l, uint64_t b, enum colour pre)
-{
-	if (l->kind == METER_TRTCM) {
-		if (pre == COLOUR_RED || l->te < b)
-			return COLOUR_RED;
-		l->te -= b;
-		if (pre == COLOUR_YELLOW || l->tc < b)
-			return COLOUR_YELLOW;
-		l->tc -= b;
-		return COLOUR_GREEN;
-	}
-	if (pre == COLOUR_GREEN && l->tc >= b) {
-		l->tc -= b;
-		return COLOUR_GREEN;
-	}
-	if (pre != COLOUR_RED && l->te >= b) {
-		l->te -= b;
-		return COLOUR_YELLOW;
-	}
-	return COLOUR_RED;
-}
-
-/* One byte of committed tokens per tick, and several of the other bucket. */
-TEST(test_token_by_token)
-{
-	static const struct rates rates = {8 * GHZ, 2000, 24 * GHZ, 5000};
-
-	for (size_t m = 0; m < MODES; m++) {
-		struct literal literal = {modes[m].kind, rates.cbs, rates.pbs, rates.cbs, rates.pbs,
-			(unsigned)(rates.pir / rates.cir)};
-		struct meters meters;
-		struct prng prng;
-
-		prng_seed(&prng, first_seed);
-		meters_begin(&meters, modes[m].kind, &rates, GHZ, 0);
-		for (uint64_t now = 1; now < 300000; now++) {
-			enum colour pre = modes[m].aware ? (enum colour)prng_below(&prng, COLOURS)
-							 : COLOUR_GREEN;
-			uint32_t bytes = prng_below(&prng, 1500);
-
-			literal_tick(&literal);
-			if (prng_below(&prng, now / 50000 % 2 ? 300 : 3000))
-				continue;
-			assert_int_equal(meters_packet(&meters, now, bytes, pre),
-				literal_packet(&literal, bytes, pre));
-		}
-	}
-}
-
-/* Pairs of packets that just have a colour or just do not, from full buckets. */
-TEST(test_pairs)
-{
-	static const struct rates rates = {8 * GHZ, 1000, 16 * GHZ, 1500};
-	static const struct {
-		enum meter_kind kind;
-		uint32_t bytes[3];
-		enum colour pre[3], want[3];
-	} rows[] = {
-		{METER_SRTCM, {1000, 1500, 1}, {0, 0, 0},
-			{COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
-		{METER_SRTCM, {1001, 500, 501}, {0, 0, 0},
-			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
-		{METER_SRTCM, {1, 1501, 999}, {COLOUR_YELLOW, COLOUR_YELLOW, COLOUR_RED},
-			{COLOUR_YELLOW, COLOUR_RED, COLOUR_RED}},
-		{METER_TRTCM, {1000, 500, 1}, {0, 0, 0}, {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
-		{METER_TRTCM, {1001, 499, 1}, {0, 0, 0}, {COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
-		{METER_TRTCM, {1501, 1000, 501}, {0, 0, 0}, {COLOUR_RED, COLOUR_GREEN, COLOUR_RED}},
-		{METER_TRTCM, {500, 1000, 1}, {COLOUR_YELLOW, 0, 0},
-			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
-		{METER_TRTCM, {1, 1000, 500}, {COLOUR_RED, 0, COLOUR_YELLOW},
-			{COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW}},
-		{METER_TRTCM_4115, {1000, 1500, 1}, {0, 0, 0},
-			{COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
-		{METER_TRTCM_4115, {1500, 1000, 1}, {COLOUR_YELLOW, 0, COLOUR_YELLOW},
-			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
-		{METER_TRTCM_4115, {1, 1501, 0}, {COLOUR_RED, 0, COLOUR_RED},
-			{COLOUR_RED, COLOUR_RED, COLOUR_RED}},
-	};
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct meters meters;
-
-		meters_begin(&meters, rows[i].kind, &rates, GHZ, 0);
-		for (unsigned p = 0; p < 3; p++) {
-			enum colour got = meters_packet(
-				&meters, 0, rows[i].bytes[p], rows[i].pre[p]);
-
-			if (got != rows[i].want[p])
-				fail_msg("row %zu, packet %u: %d", i, p, got);
-		}
-	}
-}
-
-/* Tokens cut off by a smaller burst do not spill, and a larger burst adds none. */
-TEST(test_change)
-{
-	static const struct rates rates = {8 * GHZ, 1000, 0, 600}, small = {8 * GHZ, 100, 0, 600};
-	struct colour_profile next = colour_profile_of(METER_SRTCM, &small, GHZ);
-	struct colour_profile back = colour_profile_of(METER_SRTCM, &rates, GHZ);
-	struct meters m;
-
-	meters_begin(&m, METER_SRTCM, &rates, GHZ, 0);
-	assert_int_equal(meters_packet(&m, 0, 600, COLOUR_YELLOW), COLOUR_YELLOW);
-	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &next, 0);
-	assert_int_equal(meters_packet(&m, 0, 1, COLOUR_YELLOW), COLOUR_RED);
-	assert_int_equal(meters_packet(&m, 50, 50, COLOUR_YELLOW), COLOUR_YELLOW); /* spilt */
-	assert_int_equal(meters_packet(&m, 50, 1, COLOUR_YELLOW), COLOUR_RED);
-	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &back, 60);
-	assert_int_equal(meters_packet(&m, 60, 101, COLOUR_GREEN), COLOUR_RED);
-	assert_int_equal(meters_packet(&m, 60, 100, COLOUR_GREEN), COLOUR_GREEN);
-	assert_int_equal(meters_packet(&m, 60, 10, COLOUR_GREEN), COLOUR_YELLOW);
 }
 
 /* A clock that steps back earns nothing. A clock that was set back continues from there. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Examples of meters: parameters at their limits, packets that just conform or just do not, and the
- * characteristic behaviour of each kind.
+ * Examples of meters: parameters at their limits, and cases that test_meter.c does not model.
  */
 #include "check.h"
 
@@ -196,164 +195,6 @@ TEST(test_owner_and_no_cost)
 	}
 }
 
-/* A packet, and whether it conforms, at a byte per tick and with windows or bursts of 100 bytes. */
-struct step {
-	uint64_t at;
-	uint32_t cost;
-	bool conforms;
-};
-
-static void check_steps(enum meter_kind kind, const struct step *steps, size_t n)
-{
-	const struct meter_params params = {kind, 8 * GHZ, 0, 100, 100, 0, 0, 0};
-	union meter_profile profile = profile_of(&params, GHZ);
-	union meter meter = {0};
-
-	meter_init(kind, &meter, &profile, 1000, 0);
-	for (size_t i = 0; i < n; i++)
-		if (meter_conforms(kind, &meter, &profile, steps[i].at, steps[i].cost) !=
-			steps[i].conforms)
-			fail_msg("%s, row %zu", meter_name(kind), i);
-}
-
-TEST(test_gcra_pairs)
-{
-	static const struct step steps[] = {
-		{1000, 101, false},
-		{1000, 100, true},
-		{1000, 1, false},
-		{1030, 31, false},
-		{1030, 30, true},
-		/* The clock goes back, and no token is granted twice. */
-		{1020, 1, false},
-		{1030, 1, false},
-		{1031, 1, true},
-		{1031, 1, false},
-		/* A rejected packet takes no tokens, and the bucket holds at most the burst. */
-		{1081, 51, false},
-		{1081, 50, true},
-		{UINT64_C(1) << 50, 101, false},
-		{UINT64_C(1) << 50, 100, true},
-		{UINT64_C(1) << 50, 1, false},
-	};
-
-	check_steps(METER_GCRA, steps, ROWS(steps));
-	check_steps(METER_TOKEN_BUCKET, steps, ROWS(steps));
-}
-
-TEST(test_fixed_window_pairs)
-{
-	static const struct step steps[] = {
-		{1050, 101, false}, /* a rejected packet does not begin a window */
-		{1060, 60, true},
-		{1060, 41, false},
-		{1100, 40, true},
-		{1101, 1, false},
-		{1159, 1, false},
-		{1160, 100, true},
-		{1161, 1, false},
-		{900, 1, false},
-		{1259, 1, false},
-		{1260, 1, true}, /* the clock had gone back */
-		{UINT64_C(1) << 62, 101, false},
-		{UINT64_C(1) << 62, 100, true},
-	};
-
-	check_steps(METER_FIXED_WINDOW, steps, ROWS(steps));
-}
-
-TEST(test_hybrid_pairs)
-{
-	static const struct step steps[] = {
-		{1000, 60, true},
-		{1020, 40, true}, /* uses up the window: smooth, with 80 units missing */
-		{1099, 1, false},
-		{1100, 1, true},
-		{1100, 1, false},
-		{1110, 11, false},
-		{1110, 10, true},  /* at the rate */
-		{1209, 99, true},  /* not yet a full quota */
-		{1309, 100, true}, /* a full quota: bursty */
-		{1309, 1, false},
-		{1408, 1, false}, /* used up by one packet: like a fixed window */
-		{1409, 70, true},
-		{1419, 31, false}, /* a packet that does not fit uses up the window too */
-		{1419, 1, false},  /* 30 left, plus 1, less 90 */
-		{1478, 1, false},
-		{1479, 1, true},
-		{1508, 29, true},
-		{1508, 1, false},
-		{1509, 1, true},
-		{1509, 101, false},
-		{UINT64_C(1) << 62, 101, false},
-		{UINT64_C(1) << 62, 60, true},
-	};
-
-	check_steps(METER_HYBRID, steps, ROWS(steps));
-}
-
-/*
- * Finch: a client at `a` times the rate gets n = q·a/(a-1) requests from a linear limit before it
- * is refused. That n assumes a fluid. Here a request is refused if less than a whole one is left,
- * and the first request is at time 0. So the refused one is the first after (q - 1)·a/(a-1) more.
- */
-static uint64_t until_refused(
-	enum meter_kind kind, uint64_t q, uint64_t tenths, uint64_t *in_window)
-{
-	/*
-	 * Ticks that earn a request, divisible so that requests of each `a` are whole ticks apart.
-	 */
-	const uint64_t apart = 360360;
-	/* Rounded up, so that requests are earned no later than the client needs them. */
-	const uint64_t rate = ((UINT64_C(1) << TOKEN_SHIFT) + apart - 1) / apart;
-	const struct meter_params params = {kind, 8, 0, q, apart, 0, 0, 0};
-	union meter_profile profile = profile_of(&params, GHZ);
-	uint64_t passed = 0, first = UINT64_MAX;
-	union meter meter = {0};
-
-	if (kind == METER_TOKEN_BUCKET)
-		profile.bucket.rate = (int64_t)rate;
-	else if (kind == METER_GCRA)
-		profile.gcra.rate = rate;
-	else
-		profile.window = (struct quota){.units = q, .window = q * apart};
-	meter_init(kind, &meter, &profile, 0, 0);
-	*in_window = 0;
-	for (uint64_t k = 0; first == UINT64_MAX || k * apart * 10 / tenths < q * apart; k++) {
-		uint64_t now = k * apart * 10 / tenths;
-		bool conforms = meter_conforms(kind, &meter, &profile, now, 1);
-
-		if (!conforms && first == UINT64_MAX)
-			first = passed;
-		passed += conforms;
-		*in_window += conforms && now < q * apart;
-	}
-	return first;
-}
-
-TEST(test_finchs_formula)
-{
-	static const uint64_t tenths[] = {11, 12, 13, 14, 15, 18, 20, 30, 40, 50, 60, 70, 100};
-
-	for (size_t i = 0; i < ROWS(tenths); i++) {
-		for (uint64_t q = 1; q < 300; q += 7) {
-			uint64_t a = tenths[i], in_window;
-			uint64_t want = (q - 1) * a / (a - 10) + 1;
-			double fluid = (double)(q * a) / (double)(a - 10);
-
-			assert_int_equal(until_refused(METER_TOKEN_BUCKET, q, a, &in_window), want);
-			assert_int_equal(until_refused(METER_GCRA, q, a, &in_window), want);
-			/* One more request in the bucket would let this many more pass. */
-			assert_true((double)want <= fluid + 1e-9);
-			assert_true((double)want >= fluid - (double)a / (double)(a - 10));
-			assert_int_equal(until_refused(METER_FIXED_WINDOW, q, a, &in_window), q);
-			assert_int_equal(in_window, q);
-			assert_int_equal(until_refused(METER_HYBRID, q, a, &in_window), q);
-			assert_int_equal(in_window, q);
-		}
-	}
-}
-
 /*
  * Bytes that a backlog passes through a GCRA whose profile is replaced every 50 ms, exact to 1 ppm.
  */
@@ -362,12 +203,7 @@ TEST(test_gcra_long_term)
 	static const struct {
 		uint64_t bps, seconds;
 	} cases[] = {
-		{8000, 40000},
-		{8001, 40000},
-		{64000, 4000},
-		{10 * GHZ + 7, 1},
-		{400 * GHZ, 1},
-	};
+		{8000, 40000}, {8001, 40000}, {64000, 4000}, {10 * GHZ + 7, 1}, {400 * GHZ, 1}};
 	static const uint64_t hz[] = {GHZ, 2500000000, 3693249999, 5 * GHZ};
 
 	for (size_t i = 0; i < ROWS(cases); i++) {
@@ -398,38 +234,6 @@ TEST(test_gcra_long_term)
 			assert_near((double)passed, want, want * 1e-6);
 		}
 	}
-}
-
-/* A bucket keeps tokens earned under an earlier profile. */
-TEST(test_gcra_succession)
-{
-	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0, 0, 0};
-	const struct meter_params fast = {METER_GCRA, 8 * GHZ, 0, 10000, 0, 0, 0, 0};
-	const struct meter_params small = {METER_GCRA, 8 * GHZ, 0, 1000, 0, 0, 0, 0};
-	union meter_profile p = profile_of(&slow, 1 << 30), next;
-	const enum meter_kind kind = METER_GCRA;
-	union meter m = {0};
-
-	p = profile_of(&slow, GHZ);
-	meter_init(kind, &m, &p, 0, 0);
-	assert_true(meter_conforms(kind, &m, &p, 0, 10000));
-	for (unsigned i = 1; i <= 3; i++) { /* 1280 slow, 1280 fast, 1280 slow, then fast */
-		next = profile_of(i % 2 ? &fast : &slow, GHZ);
-		meter_profile_succeed(kind, &next, &p, 1280 * i);
-		p = next;
-	}
-	/* A packet from before the change is metered as at the time of the change. */
-	assert_false(meter_conforms(kind, &m, &p, 3000, 10 + 1280 + 10 + 1));
-	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500 + 1));
-	assert_true(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500));
-	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 1));
-	/* A smaller burst takes effect immediately, and the tokens above it are lost. */
-	next = profile_of(&small, GHZ);
-	meter_profile_succeed(kind, &next, &p, 10000);
-	assert_false(meter_conforms(kind, &m, &next, 10000, 1001));
-	meter_profile_succeed(kind, &p, &next, 10000);
-	assert_false(meter_conforms(kind, &m, &p, 10000, 1001));
-	assert_true(meter_conforms(kind, &m, &p, 10000, 1000));
 }
 
 /* Advances a state to `now`, before virtual time wraps past it. */
