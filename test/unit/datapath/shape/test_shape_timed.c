@@ -129,69 +129,6 @@ TEST(test_tick)
 	}
 }
 
-/* If the smallest part of a token is missing at a tick, the packet is due at the next one. */
-TEST(test_never_early)
-{
-	unsigned found = 0;
-
-	for (uint32_t cost = 1; cost < 384; cost++) {
-		for (unsigned ticks = 3; ticks < 100; ticks += 2) {
-			tokens_t tokens = ((tokens_t)cost << TOKEN_SHIFT) - 1;
-			struct token_bucket_profile limit = {(int64_t)(tokens / ticks), 0};
-			struct shape_packet packet;
-			struct one one;
-
-			if (tokens % ticks || tokens / ticks > INT64_MAX)
-				continue;
-			one_make(&one, GHZ, 8 * GHZ, 0, 0, 0);
-			shape_limit(one.shaper, &one.queue, &limit, 0);
-			assert_int_equal(one_arrive(&one, &packet, cost, 0), SHAPE_WAITS);
-			assert_int_equal(one.queue.edt.last, ticks + 1);
-			free(one.shaper);
-			found++;
-		}
-	}
-	assert_true(found > 100);
-}
-
-/* A packet that costs more than the burst is due exactly when all its tokens are earned. */
-TEST(test_larger_than_burst)
-{
-	struct shape_packet packets[3], *out[3];
-	struct one one;
-
-	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0); /* a byte per tick */
-	assert_int_equal(one_arrive(&one, &packets[0], 100000, 0), SHAPE_WAITS);
-	assert_int_equal(one.queue.edt.last, 99000);
-	assert_int_equal(one_arrive(&one, &packets[1], 25000, 10), SHAPE_WAITS);
-	assert_int_equal(one.queue.edt.last, 124000);
-	assert_int_equal(shaper_release(one.shaper, 99000, out, 3), 0);
-	assert_int_equal(shaper_release(one.shaper, 99000 + SLOT_MAX, out, 3), 1);
-	assert_int_equal(shaper_release(one.shaper, 200000, out, 3), 1);
-	/* The bucket filled up to the packet's cost; for smaller packets it fills to the burst. */
-	assert_int_equal(one_arrive(&one, &packets[2], 75000, 199000), SHAPE_PASSES);
-	assert_int_equal(one_arrive(&one, &packets[2], 1000, 300000), SHAPE_PASSES);
-	assert_int_equal(one_arrive(&one, &packets[2], 1, 300000), SHAPE_WAITS);
-	free(one.shaper);
-}
-
-/* Packets larger than the burst that would wait too long are refused, and later ones pass. */
-TEST(test_larger_for_long)
-{
-	struct one one;
-	unsigned left = 0;
-
-	one_make(&one, GHZ, 50000, 15, 0, 0);
-	for (unsigned ms = 0; ms < 60000; ms++) {
-		struct shape_packet packet, *out;
-
-		left += one_arrive(&one, &packet, 1500, ms * MS) == SHAPE_PASSES;
-		left += shaper_release(one.shaper, ms * MS, &out, 1);
-	}
-	assert_in_range(left, 248, 250);
-	free(one.shaper);
-}
-
 /*
  * Limits that change faster than waiting packets leave: each passes the units that it granted. The
  * low limit passes nothing in its time that can wait so long. If units are bounded, its few waiting
@@ -293,53 +230,6 @@ TEST(test_delay)
 }
 
 /*
- * A conforming packet waits behind packets that are due and not yet released, in order and in time.
- */
-TEST(test_behind)
-{
-	struct shape_packet packets[4], *out[4];
-	struct one one;
-
-	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0);
-	assert_int_equal(one_arrive(&one, &packets[0], 1000, 0), SHAPE_PASSES);
-	assert_int_equal(one_arrive(&one, &packets[0], 100, 0), SHAPE_WAITS);
-	assert_int_equal(one_arrive(&one, &packets[1], 10, 50000), SHAPE_WAITS);
-	assert_int_equal(one_arrive(&one, &packets[2], 0, 50000), SHAPE_WAITS);
-	assert_true(shaper_next(one.shaper, 50000) == 50000);
-	assert_int_equal(shaper_release(one.shaper, 50000, out, 1), 1);
-	assert_ptr_equal(out[0], &packets[0]);
-	assert_int_equal(one_arrive(&one, &packets[3], 10, 50000), SHAPE_WAITS);
-	assert_int_equal(shaper_release(one.shaper, 50000 + SLOT_MAX, out, 4), 3);
-	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(out[i], &packets[i + 1]);
-	assert_int_equal(one_arrive(&one, &packets[0], 10, 50000 + SLOT_MAX), SHAPE_PASSES);
-	/* After the last packet has left no packet waits, even if the release had no more room. */
-	assert_int_equal(one_arrive(&one, &packets[0], 20000, 60000), SHAPE_WAITS);
-	assert_int_equal(shaper_release(one.shaper, 90000, out, 1), 1);
-	assert_int_equal(one_arrive(&one, &packets[0], 10, 90000), SHAPE_PASSES);
-	free(one.shaper);
-}
-
-/* Tokens are kept under a limit that would take longer than the clock's range to earn them. */
-TEST(test_deep)
-{
-	static const int64_t rates[] = {EXACT_RATE_LEAST, 3 * EXACT_RATE_LEAST / 2,
-		INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(3) << 31, INT64_C(1) << 33};
-	uint64_t burst = (UINT64_C(1) << 39) - 1;
-
-	for (unsigned i = 0; i < COUNT(rates); i++) {
-		struct token_bucket_profile slow = {rates[i], burst << TOKEN_BYTE};
-		struct shape_packet packet;
-		struct one one;
-
-		one_make(&one, GHZ, UINT64_C(400000000000), burst, 0, 0);
-		shape_limit(one.shaper, &one.queue, &slow, 1000);
-		assert_int_equal(one_arrive(&one, &packet, UINT32_MAX, 1000), SHAPE_PASSES);
-		free(one.shaper);
-	}
-}
-
-/*
  * A limit of nothing: waiting packets leave at their set times, and later ones are refused. When
  * the limit is raised, the bucket has the tokens of the time when the last packet leaves.
  */
@@ -397,27 +287,6 @@ TEST(test_lateness)
 		assert_int_equal(counts->lateness.bins[bin], 1);
 	}
 	free(one.shaper);
-}
-
-/*
- * Polled at every tick, a packet leaves at the end of its slot: never early, and at most a slot
- * late.
- */
-TEST(test_every_tick)
-{
-	for (uint32_t cost = 1; cost < 3 * SLOT_MAX; cost += 61) {
-		struct shape_packet packet, *out;
-		struct one one;
-		uint64_t now;
-
-		one_make(&one, GHZ, 8 * GHZ, 0, 0, -(uint64_t)SLOT_MAX);
-		assert_int_equal(one_arrive(&one, &packet, cost, -(uint64_t)SLOT_MAX), SHAPE_WAITS);
-		for (now = -(uint64_t)SLOT_MAX; shaper_release(one.shaper, now, &out, 1) == 0;
-			now++)
-			assert_true(shaper_next(one.shaper, now) - now <= cost + SLOT_MAX);
-		assert_true(now + SLOT_MAX - cost - 1 < slot_most(GHZ));
-		free(one.shaper);
-	}
 }
 
 /*
