@@ -10,9 +10,7 @@
 
 #include "config/describe.h"
 #include "config/load.h"
-#include "police/charge.h"
-#include "police/extended.h"
-#include "engine/profile.h"
+#include "lane.h"
 #include "config/compare.h"
 
 END_POINTER(config_free, struct config *)
@@ -154,41 +152,18 @@ TEST(test_words)
 	}
 }
 
-/* One policy on one worker. */
-struct lane {
-	struct config *config;
-	struct policy_state state;
-	void *memory;
-};
-
-static void profile_make(
-	const struct policy *policy, double limit, uint64_t burst, struct limit_profile *profile)
+static struct limiter_view view_of(double limit, uint64_t burst)
 {
-	const struct limiter_view view = {.local_limit = limit, .local_burst = burst};
-	const struct sampling all = {0};
-
-	assert_int_equal(limit_profile_init(profile, policy, 0, &view, &all, 1, GHZ), 0);
+	return (struct limiter_view){.local_limit = limit, .local_burst = burst};
 }
 
 static void lane_start(struct lane *lane, const char *document)
 {
-	const struct policy_start start = {.now = 0, .hz = GHZ, .secret = 99, .seed = 1};
-	const struct policy *policy;
-	struct limit_profile profile;
+	ENDED_BY(config_free_at) struct config *config = must_parse(document);
+	struct limiter_view view = view_of(LIMIT, 50000);
 
-	lane->config = must_parse(document);
-	policy = &lane->config->policies[0];
-	profile_make(policy, LIMIT, 50000, &profile);
-	assert_int_equal(policy_extended_bytes(policy) % CACHE_LINE, 0);
-	lane->memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(policy));
-	assert_non_null(lane->memory);
-	policy_state_init(&lane->state, lane->memory, policy, &profile, &start);
-}
-
-static void lane_stop(struct lane *lane)
-{
-	free(lane->memory);
-	config_free(lane->config);
+	lane_make(lane, &config->policies[0], &view,
+		&(struct policy_start){.hz = GHZ, .secret = 99, .seed = 1});
 }
 
 static enum verdict send_one(struct lane *lane, uint32_t flow, uint8_t dscp, uint64_t now)
@@ -227,7 +202,7 @@ TEST(test_verdicts)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct limit_profile profile;
+		struct limiter_view half = view_of(LIMIT / 2.0, 20000);
 		unsigned passed[2];
 		struct lane lane;
 
@@ -237,8 +212,7 @@ TEST(test_verdicts)
 		assert_in_range(passed[0], cases[i].first - 20, cases[i].first + 20);
 		assert_in_range(passed[1], cases[i].second - 20, cases[i].second + 20);
 		/* Half the limit: each class gets half as much. */
-		profile_make(&lane.config->policies[0], LIMIT / 2.0, 20000, &profile);
-		police_limit(&lane.state, &profile, 2 * GHZ);
+		lane_limit(&lane, &half, 2 * GHZ);
 		compete_one_second(&lane, 2 * GHZ, passed);
 		compete_one_second(&lane, 3 * GHZ, passed);
 		assert_in_range(passed[0], cases[i].first / 2 - 20, cases[i].first / 2 + 20);

@@ -14,11 +14,10 @@
 #include "config/load.h"
 #include "engine/counts.h"
 #include "engine/states.h"
-#include "police/charge.h"
+#include "lane.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/expire.h"
-#include "police/extended.h"
 #include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
@@ -257,13 +256,6 @@ TEST(test_shadow)
 
 /* ---- on a worker */
 
-struct lane {
-	struct config *config;
-	struct limit_profile profile;
-	struct policy_state state;
-	void *memory;
-};
-
 static const struct sampling every = {0}; /* every packet */
 
 static struct limiter_view view_of(const struct policy *policy, double part)
@@ -277,22 +269,10 @@ static struct limiter_view view_of(const struct policy *policy, double part)
 
 static void lane_start(struct lane *lane, const char *document)
 {
-	const struct policy_start start = {.now = 0, .hz = GHZ};
-	const struct policy *policy;
-	struct limiter_view view;
+	ENDED_BY(config_free_at) struct config *config = must_parse(document);
+	struct limiter_view view = view_of(&config->policies[0], 1);
 
-	lane->config = must_parse(document);
-	policy = &lane->config->policies[0];
-	view = view_of(policy, 1);
-	lane->memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(policy));
-	assert_int_equal(limit_profile_init(&lane->profile, policy, 0, &view, &every, 1, GHZ), 0);
-	policy_state_init(&lane->state, lane->memory, policy, &lane->profile, &start);
-}
-
-static void lane_stop(struct lane *lane)
-{
-	free(lane->memory);
-	config_free(lane->config);
+	lane_make(lane, &config->policies[0], &view, &(struct policy_start){.hz = GHZ});
 }
 
 static enum verdict lane_police(
@@ -392,21 +372,16 @@ TEST(test_limits)
 {
 	ENDED_BY(lane_stop) struct lane lane;
 	struct limiter_view view;
-	struct limit_profile profile;
-	const struct policy *policy;
 	int mark;
 
 	lane_start(&lane, ACTS(""));
-	policy = &lane.config->policies[0];
 	policy_state_spend(&lane.state, 0);
 	assert_int_equal(lane_police(&lane, 1, 0, true, 0, &mark), VERDICT_DROP);
-	view = view_of(policy, 0);
-	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
-	police_limit(&lane.state, &profile, 700); /* less than one byte */
+	view = view_of(&lane.policy, 0);
+	lane_limit(&lane, &view, 700); /* less than one byte */
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ, &mark), VERDICT_DROP);
-	view = view_of(policy, 0.5);
-	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
-	police_limit(&lane.state, &profile, GHZ);
+	view = view_of(&lane.policy, 0.5);
+	lane_limit(&lane, &view, GHZ);
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1000, &mark), VERDICT_DROP);
 	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1601, &mark), VERDICT_PASS);
 	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
@@ -428,7 +403,7 @@ TEST(test_excerpt)
 
 	lane_start(&lane, ACTS("'red': {'mark': 'cs1'}"));
 	(void)lane_police(&lane, 2000, 0, true, 0, &mark);
-	bytes = policy_extended_bytes(&lane.config->policies[0]);
+	bytes = policy_extended_bytes(&lane.policy);
 	memory = aligned_alloc(CACHE_LINE, bytes);
 	memset(memory, 0, bytes);
 	police_excerpt(&lane.state, &packet, NULL, &extents);

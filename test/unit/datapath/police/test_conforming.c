@@ -8,7 +8,7 @@
  */
 #include "check.h"
 #include "scope.h"
-#include "one_limit.h"
+#include "lane.h"
 
 #include "allocate/allocate.h"
 #include "base/math.h"
@@ -164,17 +164,17 @@ static void scene_fail(const struct scene *scene, uint64_t seed, unsigned kind, 
 static void check_conforming(struct scene *scene, uint64_t seed, unsigned kind)
 {
 	unsigned pause = prng_below(&scene->prng, 2) ? 0 : 20;
-	ENDED_BY(one_limit_end) struct one_limit limit;
+	ENDED_BY(lane_stop) struct lane limit;
 	struct whole_bucket bucket;
 	unsigned refused = 0;
 	uint64_t now = 1;
 
-	one_limit_begin(&limit, &scene->policy, policy_rate(&scene->policy), scene->hz);
+	lane_begin(&limit, &scene->policy, policy_rate(&scene->policy), scene->hz);
 	whole_begin(&bucket, &scene->policy, scene->hz);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		now = whole_due(&bucket, now, scene->cost);
 		assert_true(whole_takes(&bucket, now, scene->cost));
-		refused += !one_limit_passes(&limit, scene->length, scene->cost, now);
+		refused += !lane_passes(&limit, scene->length, scene->cost, now);
 		if (pause && prng_below(&scene->prng, pause) == 0)
 			now += prng_below(&scene->prng, UINT32_MAX);
 	}
@@ -191,10 +191,10 @@ static void check_above(struct scene *scene, uint64_t seed, unsigned kind)
 {
 	unsigned __int128 cost, off;
 	struct whole_bucket bucket;
-	ENDED_BY(one_limit_end) struct one_limit limit;
+	ENDED_BY(lane_stop) struct lane limit;
 	uint64_t now = 1;
 
-	one_limit_begin(&limit, &scene->policy, policy_rate(&scene->policy), scene->hz);
+	lane_begin(&limit, &scene->policy, policy_rate(&scene->policy), scene->hz);
 	whole_begin(&bucket, &scene->policy, scene->hz);
 	cost = scene->cost * bucket.unit;
 	off = cost / 256 + 2 * bucket.per_tick;
@@ -210,7 +210,7 @@ static void check_above(struct scene *scene, uint64_t seed, unsigned kind)
 		else
 			now += (uint64_t)(gap * prng_unit(&scene->prng));
 		whole_refill(&bucket, now);
-		if (!one_limit_passes(&limit, scene->length, scene->cost, now)) {
+		if (!lane_passes(&limit, scene->length, scene->cost, now)) {
 			if (bucket.level >= cost + 2 * off)
 				scene_fail(scene, seed, kind, "refuses a packet that conforms");
 			continue;

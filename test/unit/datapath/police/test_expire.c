@@ -7,13 +7,10 @@
  */
 #include "check.h"
 
-#include "allocate/allocate.h"
 #include "base/prng.h"
-#include "engine/profile.h"
+#include "lane.h"
 #include "police/borrow.h"
-#include "police/charge.h"
 #include "police/expire.h"
-#include "police/extended.h"
 
 #define RATE   UINT64_C(1000000) /* byte/s */
 #define BURST  UINT64_C(50000)
@@ -23,13 +20,6 @@
 #define LARGE  1500
 #define SHARED 3 /* workers */
 
-struct lane {
-	struct policy policy;
-	struct limit_profile profile;
-	struct policy_state state;
-	void *memory;
-};
-
 static uint8_t ending(void)
 {
 	return expiry_ending(RATE, AFTER);
@@ -37,24 +27,15 @@ static uint8_t ending(void)
 
 static void lane_start(struct lane *lane, const struct policy *policy)
 {
-	static const struct sampling every = {0};
 	struct limiter_view view = {
 		.limit = (double)RATE,
 		.local_limit = (double)RATE,
 		.local_burst = BURST,
 		.ending = ending(),
 	};
-	const struct policy_start start = {.hz = GHZ, .secret = 1, .seed = 1};
-	size_t bytes;
 
-	*lane = (struct lane){.policy = *policy};
-	lane->policy.allocator = allocator_find("central");
-	bytes = policy_extended_bytes(&lane->policy);
-	lane->memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
-	assert_int_equal(
-		limit_profile_init(&lane->profile, &lane->policy, 0, &view, &every, 1, GHZ), 0);
+	lane_make(lane, policy, &view, &(struct policy_start){.hz = GHZ, .secret = 1, .seed = 1});
 	assert_int_equal(lane->profile.ending, ending());
-	policy_state_init(&lane->state, lane->memory, &lane->policy, &lane->profile, &start);
 }
 
 static uint64_t passes(struct lane *lane, uint32_t cost, uint64_t now)
@@ -101,7 +82,7 @@ static void run_lane(const struct policy *policy, uint64_t seed, const char *wha
 		fail_msg("%s, seed %" PRIu64 ": %" PRIu64 " after the end, not %" PRIu64
 			 " to %" PRIu64,
 			what, seed, passed_after, least, most);
-	free(lane.memory);
+	lane_stop(&lane);
 }
 
 /* Packets above the limit are dropped, so that only the hard limit passes. */
@@ -404,6 +385,6 @@ TEST(test_other_meters)
 				BURST * AFTER / RATE + AFTER * seconds);
 		else
 			assert_in_range(passed, RATE * seconds - LARGE, RATE * seconds);
-		free(lane.memory);
+		lane_stop(&lane);
 	}
 }

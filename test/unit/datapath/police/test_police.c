@@ -7,29 +7,16 @@
 #include "check.h"
 #include "scope.h"
 
-#include "allocate/allocate.h"
 #include "base/prng.h"
-#include "police/extended.h"
-#include "police/charge.h"
+#include "lane.h"
 #include "police/policy_state.h"
 #include "police/sample.h"
-#include "engine/profile.h"
 #include "policy/kind.h"
 
 #define BPS UINT64_C(8) /* unit/s */
 
 enum { ICMP = 1, TCP = 6, UDP = 17, SCTP = 132 };
 enum { FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10, ECE_CWR = 0xc0 };
-
-/* One policy on one worker, with its state. */
-struct lane {
-	struct policy policy;
-	struct limit_profile profile;
-	struct policy_state state;
-	void *memory;
-};
-
-static const struct sampling every = {0}; /* every packet */
 
 static const struct policy defaults = {
 	.limit_bps = 1000 * BPS,
@@ -48,25 +35,9 @@ static void lane_start(struct lane *lane, const struct policy *policy, uint64_t 
 		.local_limit = (double)policy->limit_bps / 8,
 		.local_burst = policy->burst_bytes,
 	};
-	const struct policy_start start = {.now = now, .hz = GHZ, .secret = 1, .seed = 1};
-	size_t bytes;
 
-	*lane = (struct lane){.policy = *policy};
-	if (!lane->policy.allocator)
-		lane->policy.allocator = allocator_find("central");
-	bytes = policy_extended_bytes(&lane->policy);
-	if (bytes) {
-		lane->memory = aligned_alloc(CACHE_LINE, bytes);
-		assert_non_null(lane->memory);
-	}
-	assert_int_equal(
-		limit_profile_init(&lane->profile, &lane->policy, 0, &view, &every, 1, GHZ), 0);
-	policy_state_init(&lane->state, lane->memory, &lane->policy, &lane->profile, &start);
-}
-
-static void lane_stop(struct lane *lane)
-{
-	free(lane->memory);
+	lane_make(lane, policy, &view,
+		&(struct policy_start){.now = now, .hz = GHZ, .secret = 1, .seed = 1});
 }
 
 static enum verdict lane_police(struct lane *lane, const struct packet *packet, const uint8_t *data,
@@ -436,10 +407,7 @@ TEST(test_every_kind)
 		if (kind == METER_RANDOM_DROP) {
 			struct limiter_view view = {.local_limit = 1, .drop = 0.3};
 
-			assert_int_equal(limit_profile_init(&lane.profile, &lane.policy, 0, &view,
-						 &every, 1, GHZ),
-				0);
-			police_limit(&lane.state, &lane.profile, now);
+			lane_limit(&lane, &view, now);
 		}
 		meter_init(kind, &meter, &lane.profile.meter, now, 1);
 		for (unsigned i = 0; i < n; i++) {
@@ -470,53 +438,9 @@ TEST(test_random_drop_of_all_and_nothing)
 	lane_start(&lane, &policy, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_PASS);
-	assert_int_equal(
-		limit_profile_init(&lane.profile, &lane.policy, 0, &view, &every, 1, GHZ), 0);
-	police_limit(&lane.state, &lane.profile, 1000);
+	lane_limit(&lane, &view, 1000);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_DROP);
-}
-
-/* Verdicts and counters of packets above the limit. The bucket holds 10 packets of 100 bytes. */
-TEST(test_actions)
-{
-	static const struct {
-		enum action action;
-		enum verdict verdict;
-		bool marked;
-		uint64_t want[6];
-	} rows[] = {
-		{ACTION_DROP, VERDICT_DROP, false, {10, 1000, 5, 500, 0, 0}},
-		{ACTION_COUNT, VERDICT_COUNT, false, {15, 1500, 0, 0, 5, 500}},
-		{ACTION_MARK, VERDICT_MARK, true, {15, 1500, 0, 0, 5, 500}},
-		{ACTION_MARK, VERDICT_MARK, false, {10, 1000, 5, 500, 0, 0}},
-	};
-	struct packet packet = {0};
-
-	for (unsigned i = 0; i < COUNT(rows); i++) {
-		struct policy policy = defaults;
-		struct lane lane;
-
-		policy.burst_bytes = 1099;
-		policy.action = rows[i].action;
-		lane_start(&lane, &policy, 7);
-		for (unsigned n = 0; n < 10; n++)
-			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
-		assert_counters(&lane, 10, 1000, 0, 0, 0, 0);
-		for (unsigned n = 0; n < 5; n++) {
-			assert_int_equal(
-				lane_police(&lane, &packet, NULL, 100, 7), rows[i].verdict);
-			if (rows[i].verdict != VERDICT_MARK)
-				continue;
-			/* A packet is counted after its verdict is final. */
-			assert_int_equal(lane.state.packets, 10 + n);
-			police_marked(&lane.state, &packet, NULL, 100, 7, rows[i].marked);
-		}
-		expect_counters(&lane, rows[i].want);
-		/* Packets above the limit took no tokens. */
-		assert_int_equal(lane_police(&lane, &packet, NULL, 99, 7), VERDICT_PASS);
-		lane_stop(&lane);
-	}
 }
 
 /* Joins the profile to a credit and publishes it to the lane. */
@@ -527,52 +451,64 @@ static void lane_join(struct lane *lane, struct credit *credit, uint16_t generat
 }
 
 /*
- * A quota of 1000 bytes with a fallback bucket of 300. 13 packets of 100 bytes pass. Then the
- * action applies.
+ * Verdicts and counters of packets of 100 bytes above the limit. The bucket holds 10 of them. A
+ * quota of 10 packets has a bucket of 3 as its fallback.
  */
-TEST(test_total)
+TEST(test_actions)
 {
 	static const struct {
 		enum action action;
 		enum verdict verdict;
 		bool marked;
-		uint64_t want[6];
+		bool drops;
 	} rows[] = {
-		{ACTION_DROP, VERDICT_DROP, false, {13, 1300, 5, 500, 0, 0}},
-		{ACTION_COUNT, VERDICT_COUNT, false, {18, 1800, 0, 0, 5, 500}},
-		{ACTION_MARK, VERDICT_MARK, true, {18, 1800, 0, 0, 5, 500}},
-		{ACTION_MARK, VERDICT_MARK, false, {13, 1300, 5, 500, 0, 0}},
+		{ACTION_DROP, VERDICT_DROP, false, true},
+		{ACTION_COUNT, VERDICT_COUNT, false, false},
+		{ACTION_MARK, VERDICT_MARK, true, false},
+		{ACTION_MARK, VERDICT_MARK, false, true},
 	};
 	struct packet packet = {0};
 
-	for (unsigned i = 0; i < COUNT(rows); i++) {
+	for (unsigned i = 0; i < 2 * COUNT(rows); i++) {
+		unsigned row = i / 2, quota = i % 2, n = quota ? 13 : 10;
+		bool drops = rows[row].drops;
+		struct credit credit = {0};
 		struct policy policy = defaults;
-		struct credit credit;
 		struct lane lane;
 
-		policy.allocator = allocator_find("quota");
-		policy.burst_bytes = 300;
-		policy.action = rows[i].action;
+		policy.allocator = allocator_find(quota ? "quota" : "central");
+		policy.burst_bytes = quota ? 300 : 1099;
+		policy.action = rows[row].action;
 		lane_start(&lane, &policy, 7);
-		credit = (struct credit){0};
-		credit_turn(&credit, 3);
-		credit_put(&credit, 1000);
-		lane_join(&lane, &credit, 3);
-		assert_true(police_is_quota(&lane.state) && !police_is_simple(&lane.state));
-		assert_int_equal(police_is_total(&lane.state), policy.action == ACTION_DROP);
-		for (unsigned n = 0; n < 13; n++)
-			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
-		for (unsigned n = 0; n < 5; n++) {
-			assert_int_equal(
-				lane_police(&lane, &packet, NULL, 100, 7), rows[i].verdict);
-			if (rows[i].verdict == VERDICT_MARK)
-				police_marked(&lane.state, &packet, NULL, 100, 7, rows[i].marked);
+		if (quota) {
+			credit_turn(&credit, 3);
+			credit_put(&credit, 1000);
+			lane_join(&lane, &credit, 3);
 		}
-		expect_counters(&lane, rows[i].want);
-		assert_int_equal(police_fallback_packets(&lane.state), 3);
-		assert_int_equal(police_fallback_bytes(&lane.state), 300);
+		assert_int_equal(police_is_quota(&lane.state), quota);
+		assert_int_equal(police_is_simple(&lane.state), !quota && row == 0);
+		assert_int_equal(police_is_total(&lane.state), quota && row == 0);
+		for (unsigned k = 0; k < n; k++)
+			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
+		assert_counters(&lane, n, n * 100, 0, 0, 0, 0);
+		for (unsigned k = 0; k < 5; k++) {
+			assert_int_equal(
+				lane_police(&lane, &packet, NULL, 100, 7), rows[row].verdict);
+			if (rows[row].verdict != VERDICT_MARK)
+				continue;
+			/* A packet is counted after its verdict is final. */
+			assert_int_equal(lane.state.packets, n + k);
+			police_marked(&lane.state, &packet, NULL, 100, 7, rows[row].marked);
+		}
+		assert_counters(&lane, n + (drops ? 0 : 5), (n + (drops ? 0 : 5)) * 100,
+			drops ? 5 : 0, drops ? 500 : 0, drops ? 0 : 5, drops ? 0 : 500);
+		assert_int_equal(police_fallback_packets(&lane.state), quota ? 3 : 0);
+		assert_int_equal(police_fallback_bytes(&lane.state), quota ? 300 : 0);
 		assert_int_equal(credit_left(&credit), 0);
-		assert_int_equal(credit_wanted(&credit), 100);
+		assert_int_equal(credit_wanted(&credit), quota ? 100 : 0);
+		/* Packets above the limit took no tokens. */
+		if (!quota)
+			assert_int_equal(lane_police(&lane, &packet, NULL, 99, 7), VERDICT_PASS);
 		lane_stop(&lane);
 	}
 }

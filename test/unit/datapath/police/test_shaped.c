@@ -6,46 +6,27 @@
 #include "check.h"
 #include "scope.h"
 
-#include "allocate/allocate.h"
-#include "engine/profile.h"
-#include "police/extended.h"
+#include "lane.h"
 #include "police/shaped.h"
 #include "policy/policy.h"
 
 #define NOW (7 * GHZ)
 
-struct lane {
-	struct policy policy;
-	struct limit_profile profile;
-	struct policy_state state;
-	void *memory;
-};
-
 static void lane_start(struct lane *lane, const struct shape_config *shape, uint64_t limit_bps)
 {
-	static const struct sampling every = {0};
 	struct limiter_view view = {.limit = (double)limit_bps / 8,
 		.local_limit = (double)limit_bps / 8,
 		.local_burst = 10000};
-	const struct policy_start start = {.hz = GHZ, .secret = 1, .seed = 1, .now = NOW};
-	size_t bytes;
+	struct policy policy = {.action = ACTION_SHAPE,
+		.meter = METER_TOKEN_BUCKET,
+		.limit_bps = limit_bps,
+		.burst_bytes = 10000,
+		.guarantee = GUARANTEE_HARD, /* otherwise tail drop has a time */
+		.shape = *shape};
 
-	*lane = (struct lane){
-		.policy = {.action = ACTION_SHAPE,
-			.meter = METER_TOKEN_BUCKET,
-			.limit_bps = limit_bps,
-			.burst_bytes = 10000,
-			.guarantee = GUARANTEE_HARD, /* otherwise tail drop has a time */
-			.shape = *shape}};
-	lane->policy.allocator = allocator_find("central");
-	bytes = policy_extended_bytes(&lane->policy);
-	assert_true(bytes > 0);
-	lane->memory = aligned_alloc(CACHE_LINE, bytes);
+	lane_make(lane, &policy, &view,
+		&(struct policy_start){.hz = GHZ, .secret = 1, .seed = 1, .now = NOW});
 	assert_non_null(lane->memory);
-	memset(lane->memory, 0, bytes);
-	assert_int_equal(
-		limit_profile_init(&lane->profile, &lane->policy, 0, &view, &every, 1, GHZ), 0);
-	policy_state_init(&lane->state, lane->memory, &lane->policy, &lane->profile, &start);
 }
 
 static const struct shape_config usual = {.bytes = 100000,
@@ -103,8 +84,8 @@ TEST(test_each_term_alone)
 		if (!goes_as(&changed, &fresh))
 			fail_msg("term %u", i);
 		assert_int_equal(shaped_marks(&changed.state), other.ecn);
-		free(changed.memory);
-		free(fresh.memory);
+		lane_stop(&changed);
+		lane_stop(&fresh);
 	}
 }
 
@@ -141,7 +122,7 @@ TEST(test_counts_of_shaped)
 	assert_int_equal(shape->waiting, 1);
 	assert_int_equal(shape->units, 20);
 	assert_int_equal(shaped_cost(&lane.state, 1500), 1500);
-	free(lane.memory);
+	lane_stop(&lane);
 }
 
 /* With a spent bucket the queue passes nothing immediately. */
@@ -158,7 +139,7 @@ TEST(test_shaped_spent)
 		assert_int_equal(shape_arrive(shaper, &police_shape(lane.state.other)->queue,
 					 &packet, 100, NOW, NOW),
 			spent ? SHAPE_WAITS : SHAPE_PASSES);
-		free(lane.memory);
+		lane_stop(&lane);
 		free(shaper);
 	}
 }

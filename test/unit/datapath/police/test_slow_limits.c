@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "scope.h"
-#include "one_limit.h"
+#include "lane.h"
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
@@ -43,9 +43,9 @@ static struct policy policy_of(const char *limit, enum meter_kind meter, bool pe
 	return policy;
 }
 
-static bool slow_packet_passes(struct one_limit *part, uint64_t now)
+static bool slow_packet_passes(struct lane *part, uint64_t now)
 {
-	return one_limit_passes(part, 60, 1, now);
+	return lane_passes(part, 60, 1, now);
 }
 
 /* Returns the packets that a limit earns in this many ticks, rounded down. */
@@ -67,10 +67,10 @@ static void check_backlog(const struct policy *policy, const double *parts, unsi
 	bool alone = policy->meter == METER_PHANTOM;
 	uint64_t depth = alone ? 2 : policy->burst_bytes, least = alone ? 2 : burst;
 	double fill = (double)(depth - 1) / policy_rate(policy) * (double)hz;
-	struct one_limit part[MOST];
+	struct lane part[MOST];
 
 	for (unsigned i = 0; i < n; i++)
-		one_limit_begin(&part[i], policy, policy_rate(policy) * parts[i], hz);
+		lane_begin(&part[i], policy, policy_rate(policy) * parts[i], hz);
 	while (true) {
 		for (unsigned i = 0; i < n; i++)
 			while (slow_packet_passes(&part[i], now))
@@ -86,7 +86,7 @@ static void check_backlog(const struct policy *policy, const double *parts, unsi
 		fail_msg("%" PRIu64 " in %" PRIu64 " s at %" PRIu64 " Hz: %" PRIu64 " passed",
 			policy->limit_bps / 8, (uint64_t)policy->limit_s, hz, passed);
 	for (unsigned i = 0; i < n; i++)
-		one_limit_end(&part[i]);
+		lane_stop(&part[i]);
 }
 
 /* Returns the seconds in which the limit earns this many packets, at most ten years. */
@@ -161,9 +161,9 @@ TEST(test_next)
 		for (size_t k = 0; k < COUNT(clocks); k++) {
 			struct policy policy = policy_of(limits[i], METER_TOKEN_BUCKET, false);
 			uint64_t hz = clocks[k], due;
-			struct one_limit part;
+			struct lane part;
 
-			one_limit_begin(&part, &policy, policy_rate(&policy), hz);
+			lane_begin(&part, &policy, policy_rate(&policy), hz);
 			for (unsigned j = 0; j < policy.burst_bytes; j++)
 				assert_true(slow_packet_passes(&part, 1));
 			assert_false(slow_packet_passes(&part, 1));
@@ -172,7 +172,7 @@ TEST(test_next)
 			assert_false(slow_packet_passes(&part, due - due / 10000000 - 3));
 			assert_true(slow_packet_passes(&part, due + 2));
 			assert_false(slow_packet_passes(&part, due + 2));
-			one_limit_end(&part);
+			lane_stop(&part);
 		}
 	}
 }
@@ -188,15 +188,15 @@ TEST(test_windows)
 				struct policy policy = policy_of(limits[i], kinds[k], per);
 				uint64_t hz = clocks[i % COUNT(clocks)], n = 0;
 				uint64_t window = policy.limit_s * hz, q = policy.limit_bps / 8;
-				struct one_limit part;
+				struct lane part;
 
-				one_limit_begin(&part, &policy, policy_rate(&policy), hz);
+				lane_begin(&part, &policy, policy_rate(&policy), hz);
 				while (slow_packet_passes(&part, 1))
 					n++;
 				assert_int_equal(n, q);
 				assert_false(slow_packet_passes(&part, window));
 				assert_true(slow_packet_passes(&part, window + 1));
-				one_limit_end(&part);
+				lane_stop(&part);
 			}
 		}
 	}
@@ -206,10 +206,10 @@ TEST(test_windows)
 TEST(test_after_a_total)
 {
 	struct policy policy = policy_of("6/h", METER_CREDIT, false);
-	ENDED_BY(one_limit_end) struct one_limit part;
+	ENDED_BY(lane_stop) struct lane part;
 
 	policy.allocator = allocator_find("quota");
-	one_limit_begin(&part, &policy, policy_rate(&policy), GHZ);
+	lane_begin(&part, &policy, policy_rate(&policy), GHZ);
 	for (unsigned j = 0; j < policy.burst_bytes; j++)
 		assert_true(slow_packet_passes(&part, 1));
 	assert_false(slow_packet_passes(&part, 599 * GHZ));
@@ -241,15 +241,15 @@ TEST(test_bits)
 	struct policy policy;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct one_limit part;
+		struct lane part;
 
 		policy = policy_of(rows[i].limit, METER_TOKEN_BUCKET, false);
 		policy.burst_bytes = rows[i].burst;
 		assert_int_equal(policy_unit_bits(&policy), rows[i].bits);
 		for (unsigned meter = METER_TOKEN_BUCKET; meter <= METER_GCRA; meter++) {
 			policy.meter = meter; /* the slowest clock supported */
-			one_limit_begin(&part, &policy, policy_rate(&policy), 400000000);
-			one_limit_end(&part);
+			lane_begin(&part, &policy, policy_rate(&policy), 400000000);
+			lane_stop(&part);
 		}
 	}
 	policy = policy_of("100/min", METER_TOKEN_BUCKET, false);
