@@ -814,34 +814,20 @@ TEST(test_mutations)
 	}
 }
 
-#define FIRST4(proto, bytes)                                                   \
-	{                                                                      \
-		{ETHER, T_IPV4}, {V4, (proto), 0, 0x2000}, {PAYLOAD, (bytes)}, \
-		{                                                              \
-			PADDING, 30                                            \
-		}                                                              \
+#define PADDED(...)                 \
+	{                           \
+		__VA_ARGS__,        \
+		{                   \
+			PADDING, 30 \
+		}                   \
 	}
-#define FIRST6(proto, bytes)                                                               \
-	{                                                                                  \
-		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (proto), 1}, {PAYLOAD, (bytes)}, \
-		{                                                                          \
-			PADDING, 30                                                        \
-		}                                                                          \
-	}
-#define CHAIN(proto, bytes)                                                   \
-	{                                                                     \
-		{ETHER, T_IPV6}, {V6, DEST}, EXT8(proto), {PAYLOAD, (bytes)}, \
-		{                                                             \
-			PADDING, 30                                           \
-		}                                                             \
-	}
-#define INSIDE(value)                                                                           \
-	{                                                                                       \
-		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, FRAGMENT, 1}, {V6FRAG, UDP, (value)}, \
-		{                                                                               \
-			PAYLOAD, 64                                                             \
-		}                                                                               \
-	}
+#define FIRST4(proto, bytes) PADDED({ETHER, T_IPV4}, {V4, (proto), 0, 0x2000}, {PAYLOAD, (bytes)})
+#define FIRST6(proto, bytes) \
+	PADDED({ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (proto), 1}, {PAYLOAD, (bytes)})
+#define CHAIN(proto, bytes) PADDED({ETHER, T_IPV6}, {V6, DEST}, EXT8(proto), {PAYLOAD, (bytes)})
+#define INSIDE(value)                                                                          \
+	PADDED({ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, FRAGMENT, 1}, {V6FRAG, UDP, (value)}, \
+		{PAYLOAD, 64})
 #define FLAGS PACKET_UNKNOWN_FLAGS
 #define PORTS PACKET_UNKNOWN_PORTS
 #define ALL   PACKET_UNKNOWN_TRANSPORT
