@@ -90,17 +90,24 @@ static void look_at_changes(struct group *g, unsigned i)
 	g->shown[i] = shown;
 }
 
-static void agree_start(struct group *g, unsigned i)
+/* One of n limiters, which compare everything except clocks. */
+static struct agree_params params_of(unsigned n, unsigned self, uint64_t epoch)
 {
-	struct agree_params params = {.n = NODES,
-		.self = i,
-		.epoch = 1 + prng_next(&g->prng) / 2,
+	return (struct agree_params){.n = n,
+		.self = self,
+		.epoch = epoch,
 		.group_things = group_names,
 		.n_group = GROUP,
-		.clock = g->clocks ? CLOCK : GROUP,
+		.clock = GROUP,
 		.policy_things = policy_names,
 		.n_policy = THINGS};
+}
 
+static void agree_start(struct group *g, unsigned i)
+{
+	struct agree_params params = params_of(NODES, i, 1 + prng_next(&g->prng) / 2);
+
+	params.clock = g->clocks ? CLOCK : GROUP;
 	/* Gossip delivers no message from or to a start that is over. */
 	for (unsigned f = 0; f < g->n_flights;) {
 		if (g->flights[f].from == i || g->flights[f].to == i)
@@ -304,42 +311,6 @@ TEST(test_full_leaf)
 	}
 }
 
-/* A policy that only one limiter has; the others report it by its id. */
-TEST(test_presence)
-{
-	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 2);
-	struct agree_difference difference;
-
-	g->told[1].n--;
-	tell_agree_again(g, 1);
-	agree_run(g, 3 * SECOND_NS);
-	assert_true(sees_just(g, 0, 1, 19, AGREE_PRESENCE));
-	assert_true(sees_just(g, 1, 0, AGREE_NOWHERE, AGREE_PRESENCE));
-	difference = agree_difference(g->a[1], 0, 0);
-	assert_int_equal(difference.id, g->told[0].policies[19].id);
-}
-
-/* After a reorder, differences are reported under the new numbers. */
-TEST(test_other_order)
-{
-	ENDED_BY(agree_group_free_at) struct group *g = agree_group(20, 9);
-
-	g->told[1].values[7][2]++;
-	tell_agree_again(g, 1);
-	agree_run(g, SOON);
-	assert_true(sees_just(g, 0, 1, 7, 4));
-	for (unsigned p = 0; p < 10; p++) {
-		struct agree_policy first = g->told[0].policies[p];
-
-		g->told[0].policies[p] = g->told[0].policies[19 - p];
-		g->told[0].policies[19 - p] = first;
-	}
-	tell_agree_again(g, 0);
-	assert_true(sees_just(g, 0, 1, 12, 4));
-	agree_run(g, SOON);
-	assert_true(sees_just(g, 0, 1, 12, 4) && sees_just(g, 1, 0, 7, 4));
-}
-
 /* A value of 0 is unknown, and is not compared. */
 TEST(test_unknown_group_value)
 {
@@ -410,16 +381,10 @@ TEST(test_clocks)
 /* One of two limiters that compare clocks. */
 static struct agree *make_clocked(unsigned self)
 {
-	struct agree_params params = {.n = 2,
-		.self = self,
-		.epoch = 5,
-		.group_things = group_names,
-		.n_group = GROUP,
-		.clock = CLOCK,
-		.policy_things = policy_names,
-		.n_policy = THINGS};
+	struct agree_params params = params_of(2, self, 5);
 	struct agree *a;
 
+	params.clock = CLOCK;
 	assert_int_equal(agree_create(&params, &a), 0);
 	agree_watch(a, 1 - self, true);
 	return a;
@@ -520,16 +485,11 @@ static struct agree *make_comparing(unsigned self, const char *const *group_thin
 {
 	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
 	static const struct agree_policy policy = {9, values};
-	struct agree_params params = {.n = 5,
-		.self = self,
-		.epoch = 5,
-		.group_things = group_things,
-		.n_group = GROUP,
-		.clock = GROUP,
-		.policy_things = policy_things,
-		.n_policy = THINGS};
+	struct agree_params params = params_of(5, self, 5);
 	struct agree *a;
 
+	params.group_things = group_things;
+	params.policy_things = policy_things;
 	assert_int_equal(agree_create(&params, &a), 0);
 	assert_int_equal(agree_set(a, group, &policy, 1, now), 0);
 	return a;
@@ -918,7 +878,10 @@ static void check_those_present(const struct coming *c, unsigned i, unsigned pee
 	assert_int_equal(view.n, n);
 }
 
-/* So many policies that several of a leaf differ, in different things, and end one by one. */
+/*
+ * So many policies that several of a leaf differ, in different things, and end one by one. Each has
+ * its present number; the others report the ones that they lack by their ids.
+ */
 TEST(test_coming_and_going)
 {
 	struct coming *c = test_calloc(1, sizeof(*c));
@@ -985,14 +948,7 @@ static void hear_of_many(struct agree *a, uint64_t now)
 {
 	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 5};
 	static const struct agree_policy policy = {9, values};
-	struct agree_params params = {.n = MANY + 1,
-		.self = 1,
-		.epoch = 5,
-		.group_things = group_names,
-		.n_group = GROUP,
-		.clock = GROUP,
-		.policy_things = policy_names,
-		.n_policy = THINGS};
+	struct agree_params params = params_of(MANY + 1, 1, 5);
 	ENDED_BY(agree_destroy_at) struct agree *other;
 	uint8_t buf[ROOM];
 	unsigned peer;
@@ -1017,13 +973,7 @@ TEST(test_many_peers)
 {
 	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 6};
 	static const struct agree_policy policy = {9, values};
-	struct agree_params params = {.n = MANY + 1,
-		.epoch = 4,
-		.group_things = group_names,
-		.n_group = GROUP,
-		.clock = GROUP,
-		.policy_things = policy_names,
-		.n_policy = THINGS};
+	struct agree_params params = params_of(MANY + 1, 0, 4);
 	uint64_t now = 100 * SECOND_NS;
 	unsigned told[MANY + 1] = {0}, least = UINT32_MAX, most = 0, peer;
 	ENDED_BY(agree_destroy_at) struct agree *a;
