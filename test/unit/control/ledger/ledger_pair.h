@@ -51,6 +51,21 @@ static inline void save_test_ledger(struct ledger *l)
 	ledger_committed(l);
 }
 
+/* Commits, and writes the record. */
+static inline void keep_test_record(struct ledger *l, uint8_t record[512], size_t *len)
+{
+	assert_true(ledger_record_size(l) <= 512);
+	assert_int_equal(ledger_save(l, record, len), 0);
+	ledger_committed(l);
+}
+
+/* Loses the state for good. */
+static inline void lose_test_ledger(struct ledger *l)
+{
+	ledger_lose(l);
+	ledger_loss_committed(l);
+}
+
 static inline struct ledger_statement statement_of_edge(
 	struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
@@ -67,6 +82,14 @@ static inline enum ledger_verdict tell_other_ledger(
 	struct ledger_statement s = statement_of_edge(from, edge, now_ns);
 
 	return ledger_receive(to, there, now_ns, &s);
+}
+
+/* The second of two statements denies the record of the other ledger. */
+static inline void deny_other_ledger(
+	struct ledger *from, struct ledger *to, uint64_t first_ns, uint64_t second_ns)
+{
+	assert_int_equal(tell_other_ledger(from, 0, to, 0, first_ns), LEDGER_INVALID);
+	assert_int_equal(tell_other_ledger(from, 0, to, 0, second_ns), LEDGER_DENIED);
 }
 
 /* Commits and delivers statements on both sides until nothing is new. */

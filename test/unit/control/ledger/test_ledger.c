@@ -87,8 +87,7 @@ TEST(test_refund)
 
 	assert_int_equal(ledger_spend(a, 60), 0);
 	assert_int_equal(ledger_refund(a, 61), -EINVAL);
-	assert_int_equal(ledger_save(a, NULL, NULL), 0);
-	ledger_committed(a);
+	save_test_ledger(a);
 	assert_int_equal(ledger_refund(a, 50), 0);
 	assert_true(ledger_uncommitted(a));
 	assert_int_equal(ledger_spent(a), 10);

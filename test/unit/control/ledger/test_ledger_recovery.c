@@ -510,20 +510,32 @@ TEST(test_asked_again_after_a_start)
 #define FIRST_WORD  100
 #define OTHERS_WORD 1000
 
-/* Start number n of a limiter, with a record of an earlier one (len 0: none). */
-static struct ledger *numbered_start(const uint8_t *record, size_t len, unsigned n)
+/* A start with this word and epoch, and a record of an earlier one (len 0: none). */
+static struct ledger *start_with(uint32_t word, const uint8_t *record, size_t len, unsigned n)
 {
 	struct ledger_params params = params_of(100, 1);
 	struct ledger *l;
 
 	params.epoch = 1 + n;
-	params.word = FIRST_WORD + n;
+	params.word = word;
 	if (len > 0)
 		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &l), 0);
 	else
 		assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
 	save_test_ledger(l);
 	return l;
+}
+
+/* Start number n of a limiter. */
+static struct ledger *numbered_start(const uint8_t *record, size_t len, unsigned n)
+{
+	return start_with(FIRST_WORD + n, record, len, n);
+}
+
+/* Start number n of the neighbour. */
+static struct ledger *others_start(const uint8_t *record, size_t len, unsigned n)
+{
+	return start_with(OTHERS_WORD + n, record, len, n);
 }
 
 /* Ends a start and writes its newest record. */
@@ -540,13 +552,11 @@ static void end_start(struct ledger *l, uint8_t record[512], size_t *len)
 TEST(test_starts_without_exchange)
 {
 	for (unsigned n = 1; n <= STARTS; n++) {
-		struct ledger_params params = params_of(100, 1);
 		struct ledger *a = numbered_start(NULL, 0, 0), *b;
 		uint8_t first[512], newest[512];
 		size_t first_len, len;
 
-		params.word = OTHERS_WORD;
-		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		b = others_start(NULL, 0, 0);
 		agree_on_edge(a, 0, b, 0, BEGIN);
 		end_start(a, first, &first_len);
 		memcpy(newest, first, len = first_len);
@@ -561,8 +571,7 @@ TEST(test_starts_without_exchange)
 		ledger_destroy(a);
 
 		a = numbered_start(first, first_len, n + 1);
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_INVALID);
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_DENIED);
+		deny_other_ledger(b, a, BEGIN + 2 * S, BEGIN + 2 * S);
 		ledger_destroy(a);
 		ledger_destroy(b);
 	}
@@ -583,8 +592,7 @@ TEST(test_two_starts_of_one_record)
 		uint8_t record[512];
 		size_t len;
 
-		params.word = OTHERS_WORD;
-		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		b = others_start(NULL, 0, 0);
 		agree_on_edge(a, 0, b, 0, BEGIN);
 		end_start(a, record, &len);
 		copy = numbered_start(record, len, 1);
@@ -603,8 +611,7 @@ TEST(test_two_starts_of_one_record)
 		assert_false(ledger_uncommitted(b));
 		assert_int_equal(tell_other_ledger(a, 0, b, 0, now + 1), LEDGER_INVALID);
 		save_test_ledger(b);
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 1), LEDGER_INVALID);
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, now + 2), LEDGER_DENIED);
+		deny_other_ledger(b, a, now + 1, now + 2);
 		ledger_lose(a);
 		assert_true(ledger_is_mute(a));
 		ledger_committed(a); /* a record that was begun before */
@@ -619,20 +626,12 @@ TEST(test_two_starts_of_one_record)
 	}
 }
 
-/* The neighbour starts from a record. */
-static struct ledger *others_start(const uint8_t *record, size_t len, unsigned n)
+static void exchange_statements(struct ledger *a, struct ledger *b)
 {
-	struct ledger_params params = params_of(100, 1);
-	struct ledger *l;
-
-	params.epoch = 1 + n;
-	params.word = OTHERS_WORD + n;
-	if (len > 0)
-		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &l), 0);
-	else
-		assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
-	save_test_ledger(l);
-	return l;
+	for (unsigned i = 2; i < 8; i++) {
+		(void)tell_other_ledger(a, 0, b, 0, BEGIN + i * S);
+		(void)tell_other_ledger(b, 0, a, 0, BEGIN + i * S);
+	}
 }
 
 enum next_start { FROM_OLD, FROM_OLD_AGAIN, FROM_ITS_OWN, FROM_NEWEST };
@@ -647,26 +646,23 @@ enum next_start { FROM_OLD, FROM_OLD_AGAIN, FROM_ITS_OWN, FROM_NEWEST };
  */
 static void try_old_record(enum next_start next, bool restarts, bool restarts_again)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
 	uint8_t old[512], newest[512], record[512];
 	size_t old_len, newest_len, len;
 
 	agree_on_edge(a, 0, b, 0, BEGIN);
-	assert_int_equal(ledger_save(b, record, &len), 0);
-	ledger_committed(b);
+	keep_test_record(b, record, &len);
 	assert_int_equal(ledger_grant(a, 0, 60), 0);
-	assert_int_equal(ledger_save(a, old, &old_len), 0);
-	ledger_committed(a);
+	keep_test_record(a, old, &old_len);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), 160);
 	ledger_destroy(b);
 	b = others_start(record, len, 1);
 
-	ledger_lose(a);
-	ledger_loss_committed(a);
+	lose_test_ledger(a);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
-	assert_int_equal(ledger_save(b, record, &len), 0);
-	ledger_committed(b);
+	keep_test_record(b, record, &len);
 	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_balance(a), 100);
 	assert_int_equal(ledger_balance(b), 100);
@@ -681,8 +677,7 @@ static void try_old_record(enum next_start next, bool restarts, bool restarts_ag
 	assert_int_equal(ledger_balance(b), 100);
 	(void)tell_other_ledger(a, 0, b, 0, BEGIN + 5 * S + 1);
 	assert_int_equal(ledger_balance(b), 100);
-	assert_int_equal(ledger_save(b, record, &len), 0);
-	ledger_committed(b);
+	keep_test_record(b, record, &len);
 	if (restarts_again) {
 		ledger_destroy(b);
 		b = others_start(record, len, 3);
@@ -703,12 +698,9 @@ static void try_old_record(enum next_start next, bool restarts, bool restarts_ag
 		assert_true(ledger_view(a, 0).confirmed);
 		assert_int_equal(ledger_balance(a), 100);
 	} else {
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 7 * S), LEDGER_INVALID);
-		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 8 * S), LEDGER_DENIED);
+		deny_other_ledger(b, a, BEGIN + 7 * S, BEGIN + 8 * S);
 	}
 	assert_int_equal(ledger_balance(b), 100);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 TEST(test_old_record_after_a_recovery)
@@ -720,16 +712,15 @@ TEST(test_old_record_after_a_recovery)
 /* A promise in an old record is not inherited: a recovery has taken it back. */
 TEST(test_promise_of_an_old_record)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
 	uint8_t old[512];
 	size_t old_len;
 
 	agree_on_edge(a, 0, b, 0, BEGIN);
 	assert_int_equal(ledger_promise(a, 60), 0);
-	assert_int_equal(ledger_save(a, old, &old_len), 0);
-	ledger_committed(a);
-	ledger_lose(a);
-	ledger_loss_committed(a);
+	keep_test_record(a, old, &old_len);
+	lose_test_ledger(a);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(a), 100);
@@ -737,8 +728,6 @@ TEST(test_promise_of_an_old_record)
 	a = numbered_start(old, old_len, 9);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S), LEDGER_HEARD);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 3 * S + patience_of_lease()), 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /*
@@ -753,27 +742,21 @@ TEST(test_epoch_of_a_recovery)
 		size_t len;
 
 		agree_on_edge(a, 0, b, 0, BEGIN);
-		assert_int_equal(ledger_save(a, record, &len), 0);
-		ledger_committed(a);
+		keep_test_record(a, record, &len);
 		if (both) {
-			ledger_lose(b);
-			ledger_loss_committed(b);
+			lose_test_ledger(b);
 			agree_on_edge(a, 0, b, 0, BEGIN + S);
 			agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 			assert_true(ledger_view(a, 0).confirmed);
 			assert_false(ledger_recovering(b));
 		} else {
-			ledger_lose(a);
-			ledger_loss_committed(a);
+			lose_test_ledger(a);
 			tell_other_ledger(a, 0, b, 0, BEGIN + S);
 			save_test_ledger(b);
 			ledger_destroy(a);
 			a = numbered_start(record, len, 2);
 			(void)tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
-			assert_int_equal(
-				tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S), LEDGER_INVALID);
-			assert_int_equal(
-				tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_DENIED);
+			deny_other_ledger(b, a, BEGIN + 3 * S, BEGIN + 4 * S);
 		}
 		ledger_destroy(a);
 		ledger_destroy(b);
@@ -786,27 +769,22 @@ TEST(test_epoch_of_a_recovery)
  */
 TEST(test_loss_while_closing)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
 
 	agree_on_edge(a, 0, b, 0, BEGIN);
-	ledger_lose(a);
-	ledger_loss_committed(a);
+	lose_test_ledger(a);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
-	ledger_lose(b);
-	ledger_loss_committed(b);
-	for (unsigned i = 2; i < 8; i++) {
-		(void)tell_other_ledger(b, 0, a, 0, BEGIN + i * S);
-		(void)tell_other_ledger(a, 0, b, 0, BEGIN + i * S);
-	}
+	lose_test_ledger(b);
+	exchange_statements(b, a);
 	assert_false(ledger_recovering(a));
 	assert_false(ledger_recovering(b));
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /* An old record of the neighbour is no proof against ours, although it has received more. */
 TEST(test_accused_by_an_old_record)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
 	uint8_t old[512];
 	size_t old_len;
@@ -814,16 +792,10 @@ TEST(test_accused_by_an_old_record)
 	agree_on_edge(a, 0, b, 0, BEGIN);
 	assert_int_equal(ledger_grant(b, 0, 40), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
-	assert_int_equal(ledger_save(a, old, &old_len), 0);
-	ledger_committed(a);
-	ledger_lose(a);
-	ledger_loss_committed(a);
-	ledger_lose(b);
-	ledger_loss_committed(b);
-	for (unsigned i = 2; i < 8; i++) {
-		(void)tell_other_ledger(b, 0, a, 0, BEGIN + i * S);
-		(void)tell_other_ledger(a, 0, b, 0, BEGIN + i * S);
-	}
+	keep_test_record(a, old, &old_len);
+	lose_test_ledger(a);
+	lose_test_ledger(b);
+	exchange_statements(b, a);
 	assert_int_equal(ledger_balance(b), 100);
 	agree_on_edge(a, 0, b, 0, BEGIN + 8 * S);
 	ledger_destroy(a);
@@ -832,8 +804,6 @@ TEST(test_accused_by_an_old_record)
 		assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + i * S), LEDGER_INVALID);
 	(void)tell_other_ledger(b, 0, a, 0, BEGIN + 14 * S);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 15 * S), LEDGER_DENIED);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 /*
@@ -843,16 +813,15 @@ TEST(test_accused_by_an_old_record)
  */
 TEST(test_confirmed_after_closing)
 {
+	ENDED_BY(ledger_destroy_at)
 	struct ledger *a = numbered_start(NULL, 0, 0), *b = others_start(NULL, 0, 0);
 	uint8_t record[512];
 	size_t len;
 
 	agree_on_edge(a, 0, b, 0, BEGIN);
 	assert_int_equal(ledger_grant(a, 0, 60), 0);
-	assert_int_equal(ledger_save(a, record, &len), 0);
-	ledger_committed(a);
-	ledger_lose(a);
-	ledger_loss_committed(a);
+	keep_test_record(a, record, &len);
+	lose_test_ledger(a);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	ledger_destroy(a);
 	a = numbered_start(record, len, 9);
@@ -862,11 +831,8 @@ TEST(test_confirmed_after_closing)
 	(void)tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S + 1);
 	assert_int_equal(ledger_balance(b), 100);
 	save_test_ledger(b);
-	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S), LEDGER_INVALID);
-	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_DENIED);
+	deny_other_ledger(b, a, BEGIN + 3 * S, BEGIN + 4 * S);
 	assert_false(ledger_view(a, 0).confirmed);
-	ledger_destroy(a);
-	ledger_destroy(b);
 }
 
 static struct ledger *next_period(struct ledger *previous, uint32_t word)
@@ -890,10 +856,8 @@ TEST(test_start_in_new_period)
 {
 	for (unsigned empty = 0; empty < 2; empty++) {
 		struct ledger *a = numbered_start(NULL, 0, 5), *b;
-		struct ledger_params params = params_of(100, 1);
 
-		params.word = OTHERS_WORD;
-		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		b = others_start(NULL, 0, 0);
 		agree_on_edge(a, 0, b, 0, BEGIN);
 		b = next_period(b, OTHERS_WORD);
 		a = next_period(a, FIRST_WORD + 5);
