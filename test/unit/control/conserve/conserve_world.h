@@ -31,7 +31,7 @@ struct group {
 	unsigned n;
 	uint64_t now, epoch;
 	uint32_t ids[N_MAX];
-	struct conserve_policy policies[POLICIES];
+	struct conserve_policy policies[POLICIES], *crowd; /* crowd: more than POLICIES, or NULL */
 	struct conserve_params params;
 	struct node nodes[N_MAX];
 	size_t longest;
@@ -100,6 +100,7 @@ static inline void group_free(struct group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		conserve_destroy(g->nodes[i].c);
+	test_free(g->crowd);
 	test_free(g);
 }
 

@@ -480,17 +480,16 @@ TEST(test_lost_hints)
 	}
 }
 
-/* A started group with n policies; the caller frees these. */
-static struct group *make_crowd(
-	unsigned limiters, unsigned n, unsigned promise, struct conserve_policy **policies)
+/* A started group with n policies. */
+static struct group *make_crowd(unsigned limiters, unsigned n, unsigned promise)
 {
 	struct group *g = group_new(limiters, 0, promise);
 
-	*policies = test_calloc(n, sizeof(**policies));
+	g->crowd = test_calloc(n, sizeof(*g->crowd));
 	for (unsigned p = 0; p < n; p++)
-		(*policies)[p] = (struct conserve_policy){.id = 1 + p, .limit = LIMIT};
-	g->policies[0] = (*policies)[0];
-	g->params.policies = *policies;
+		g->crowd[p] = (struct conserve_policy){.id = 1 + p, .limit = LIMIT};
+	g->policies[0] = g->crowd[0];
+	g->params.policies = g->crowd;
 	g->params.n_policies = n;
 	for (unsigned i = 0; i < limiters; i++) {
 		g->params.word = 100 + i;
@@ -548,15 +547,13 @@ static void check_all_known(const struct group *g)
 TEST(test_settling)
 {
 	for (unsigned seed = 1; seed <= 6; seed++) {
-		struct conserve_policy *policies;
 		unsigned n = 300 * seed, limiters = 2 + seed % 3;
-		struct group *g = make_crowd(limiters, n, 0, &policies);
+		struct group *g = make_crowd(limiters, n, 0);
 
 		settle(g, 15);
 		check_all_known(g);
 		assert_in_range(all_statements(g), n, 2 * n * limiters * (limiters - 1));
 		group_free(g);
-		test_free(policies);
 	}
 }
 
@@ -564,9 +561,7 @@ TEST(test_settling)
 TEST(test_settling_after_losses)
 {
 	for (unsigned seed = 1; seed <= 20; seed++) {
-		struct conserve_policy *policies;
-		struct group *g = make_crowd(
-			2 + seed % 3, 20 + 40 * seed, seed % 2 ? 50 : 0, &policies);
+		struct group *g = make_crowd(2 + seed % 3, 20 + 40 * seed, seed % 2 ? 50 : 0);
 
 		prng_seed(&g->prng, seed);
 		g->loses = true;
@@ -575,7 +570,6 @@ TEST(test_settling_after_losses)
 		settle(g, 15);
 		check_all_known(g);
 		group_free(g);
-		test_free(policies);
 	}
 }
 
@@ -583,11 +577,11 @@ TEST(test_settling_after_losses)
 TEST(test_lease_in_unsettled_bucket)
 {
 	const unsigned n = 16; /* one bucket */
-	struct conserve_policy *policies, *other;
-	struct group *g = make_crowd(2, n, 50, &policies);
+	struct conserve_policy *other;
+	struct group *g = make_crowd(2, n, 50);
 
 	other = test_calloc(n, sizeof(*other));
-	memcpy(other, policies, n * sizeof(*other));
+	memcpy(other, g->crowd, n * sizeof(*other));
 	other[n - 1].terms++;
 	step_conserve_times(g, LEASE / TICK);
 	assert_true(promised_by(g, 0) > 0);
@@ -598,7 +592,6 @@ TEST(test_lease_in_unsettled_bucket)
 			assert_int_equal(sum_usable(g, p), LIMIT);
 	}
 	group_free(g);
-	test_free(policies);
 	test_free(other);
 }
 
@@ -606,8 +599,7 @@ TEST(test_lease_in_unsettled_bucket)
 TEST(test_silent_neighbour)
 {
 	const unsigned n = 2000;
-	struct conserve_policy *policies;
-	struct group *g = make_crowd(3, n, 0, &policies);
+	ENDED_BY(group_free_at) struct group *g = make_crowd(3, n, 0);
 
 	g->nodes[2].cut = true;
 	conserve_destroy(g->nodes[2].c);
@@ -618,16 +610,13 @@ TEST(test_silent_neighbour)
 	start_conserve_node(g, 2, false);
 	settle(g, 15);
 	check_all_known(g);
-	group_free(g);
-	test_free(policies);
 }
 
 /* A limiter with empty state recovers all accounts, which are more than fit into a tick. */
 TEST(test_recovering_crowd)
 {
 	const unsigned n = 2000;
-	struct conserve_policy *policies;
-	struct group *g = make_crowd(3, n, 0, &policies);
+	ENDED_BY(group_free_at) struct group *g = make_crowd(3, n, 0);
 
 	settle(g, 15);
 	conserve_destroy(g->nodes[2].c);
@@ -641,8 +630,6 @@ TEST(test_recovering_crowd)
 	for (unsigned p = 0; p < n; p++)
 		assert_false(conserve_recovering(g->nodes[2].c, p));
 	check_all_known(g);
-	group_free(g);
-	test_free(policies);
 }
 
 /*
@@ -651,24 +638,20 @@ TEST(test_recovering_crowd)
 TEST(test_crowd)
 {
 	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
-	struct conserve_policy *policies;
-	struct group *g = make_crowd(2, n, 50, &policies);
+	ENDED_BY(group_free_at) struct group *g = make_crowd(2, n, 50);
 	uint64_t usable = 0;
 
 	step_conserve_times(g, 3 * LEASE / TICK);
 	for (unsigned p = 0; p < n; p++)
 		usable += sum_usable(g, p);
 	assert_int_equal(usable, n * LIMIT);
-	group_free(g);
-	test_free(policies);
 }
 
 /* News does not wait for its turn among the many policies without news. */
 TEST(test_news_first)
 {
 	const unsigned n = 1000, of = 700;
-	struct conserve_policy *policies;
-	struct group *g = make_crowd(2, n, 0, &policies);
+	ENDED_BY(group_free_at) struct group *g = make_crowd(2, n, 0);
 	unsigned heard = n;
 
 	conserve_target(g->nodes[0].c, of, (double)LIMIT);
@@ -682,8 +665,6 @@ TEST(test_news_first)
 	while (heard != of && (heard = conserve_next_news(g->nodes[1].c)) < n)
 		;
 	assert_int_equal(heard, of);
-	group_free(g);
-	test_free(policies);
 }
 
 TEST(test_bad_messages)
