@@ -214,35 +214,6 @@ TEST(test_no_switch_helps)
 		}
 }
 
-/* All subsets of some principles, each once; PLACE_CONCENTRATE is always kept. */
-TEST(test_fewer_principles)
-{
-	static const struct {
-		unsigned all, parts;
-	} cases[] = {
-		{0, 1},
-		{PLACE_CONCENTRATE, 1},
-		{PLACE_MAX_MIN, 2},
-		{PLACE_PAPER, 4},
-		{PLACE_ALL, 8},
-		{PLACE_ALL & ~(unsigned)PLACE_CONCENTRATE, 8},
-	};
-
-	for (unsigned i = 0; i < COUNT(cases); i++) {
-		unsigned some = cases[i].all, n = 0, seen = 0;
-
-		do {
-			n++;
-			assert_int_equal(
-				some & PLACE_CONCENTRATE, cases[i].all & PLACE_CONCENTRATE);
-			assert_int_equal(some & ~cases[i].all, 0);
-			assert_int_equal(seen & 1u << some, 0);
-			seen |= 1u << some;
-		} while (place_fewer_principles(cases[i].all, &some));
-		assert_int_equal(n, cases[i].parts);
-	}
-}
-
 /* Without enough room as many sources as possible are placed, for any principles. */
 TEST(test_no_room)
 {
