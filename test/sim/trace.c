@@ -120,6 +120,18 @@ void trace_real(double value)
 	trace_word(word);
 }
 
+void trace_word_list(const uint64_t *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		trace_word(words[i]);
+}
+
+void trace_real_list(const double *reals, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		trace_real(reals[i]);
+}
+
 void trace_bytes(const void *bytes, size_t len)
 {
 	const uint8_t *at = bytes;

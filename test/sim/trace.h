@@ -63,6 +63,16 @@ void trace_word(uint64_t word);
 void trace_real(double value);
 void trace_bytes(const void *bytes, size_t len);
 
+/* Add several words or reals, in this order. */
+#define trace_words(...)                                 \
+	trace_word_list((const uint64_t[]){__VA_ARGS__}, \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+#define trace_reals(...)                               \
+	trace_real_list((const double[]){__VA_ARGS__}, \
+		sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+void trace_word_list(const uint64_t *words, size_t n);
+void trace_real_list(const double *reals, size_t n);
+
 /* Adds a datagram or message with its sender and receiver; counts them. */
 void trace_sent(unsigned from, unsigned to, const void *bytes, size_t len);
 uint64_t trace_n_sent(void);

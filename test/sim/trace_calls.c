@@ -29,36 +29,26 @@ static void digest_conserve_counters(const struct conserve *c)
 {
 	const struct conserve_counters *counters = conserve_counters(c);
 
-	trace_word(counters->messages_sent);
-	trace_word(counters->messages_heard);
-	trace_word(counters->statements_sent);
+	trace_words(counters->messages_sent, counters->messages_heard, counters->statements_sent);
 	for (unsigned i = 0; i < LEDGER_VERDICTS; i++)
 		trace_word(counters->verdicts[i]);
-	trace_word(counters->unknown);
-	trace_word(counters->differing);
-	trace_word(counters->malformed);
-	trace_word(counters->grants);
-	trace_word(counters->adoptions);
+	trace_words(counters->unknown, counters->differing, counters->malformed, counters->grants,
+		counters->adoptions);
 }
 
 static void digest_budget_counters(const struct budget *b)
 {
 	const struct budget_counters *counters = budget_counters(b);
 
-	trace_word(counters->messages_sent);
-	trace_word(counters->messages_heard);
-	trace_word(counters->parts_sent);
-	trace_word(counters->parts_heard);
-	trace_word(counters->unknown);
-	trace_word(counters->differing);
-	trace_word(counters->malformed);
-	trace_word(counters->relinked);
+	trace_words(counters->messages_sent, counters->messages_heard, counters->parts_sent,
+		counters->parts_heard, counters->unknown, counters->differing, counters->malformed,
+		counters->relinked);
 	for (unsigned i = 0; i < budget_peers(b); i++) {
 		struct budget_peer peer = budget_peer(b, i);
 
-		trace_word((uint64_t)peer.peer << 3 | (uint64_t)peer.linked << 2 |
-			   (uint64_t)peer.parent << 1 | peer.alive);
-		trace_word(peer.round_trip_ns);
+		trace_words((uint64_t)peer.peer << 3 | (uint64_t)peer.linked << 2 |
+				    (uint64_t)peer.parent << 1 | peer.alive,
+			peer.round_trip_ns);
 	}
 }
 
@@ -72,20 +62,10 @@ static void digest_view(const struct limiter *limiter, unsigned policy)
 	struct limiter_view v;
 
 	limiter_view(limiter, policy, &v);
-	trace_real(v.limit);
-	trace_real(v.share);
-	trace_real(v.effective_limit);
-	trace_real(v.local_limit);
-	trace_real(v.drain);
-	trace_real(v.drop);
-	trace_word(v.local_burst);
-	trace_word(v.ending);
-	trace_real(v.demand);
-	trace_real(v.weight);
-	trace_real(v.global_demand);
-	trace_real(v.global_weight);
-	trace_word(v.lost);
-	trace_word(v.flows);
+	trace_reals(v.limit, v.share, v.effective_limit, v.local_limit, v.drain, v.drop);
+	trace_words(v.local_burst, v.ending);
+	trace_reals(v.demand, v.weight, v.global_demand, v.global_weight);
+	trace_words(v.lost, v.flows);
 	trace_real(v.flow_rate);
 	trace_word(v.regime);
 }
@@ -98,9 +78,7 @@ static void digest_limiter(const struct limiter *limiter)
 
 	if (number >= n)
 		return;
-	trace_word(number);
-	trace_word(limiter_next(limiter));
-	trace_word(limiter_lease_ends(limiter));
+	trace_words(number, limiter_next(limiter), limiter_lease_ends(limiter));
 	for (unsigned p = 0; p < subjects[number].policies; p++)
 		digest_view(limiter, p);
 }
@@ -236,8 +214,7 @@ static void digest_time(const struct timekeeper *keeper, uint64_t now_ns)
 	uint64_t time_ns = 0;
 
 	trace_word(timekeeper_time(keeper, now_ns, &time_ns));
-	trace_word(time_ns);
-	trace_word(keeper->followed);
+	trace_words(time_ns, keeper->followed);
 }
 
 /* Adds telemetry of the peers: their states and their config mismatches. */
@@ -253,32 +230,24 @@ static void digest_peers(const struct limiter *limiter, unsigned n)
 		digest_budget_counters(limiter_budget(limiter));
 	for (unsigned i = 0; i < GOSSIP_VERDICTS; i++)
 		trace_word(counters->verdict[i]);
-	trace_word(counters->sent);
-	trace_word(counters->received_bytes);
-	trace_word(counters->unknown_policy);
-	trace_word(counters->implausible);
-	trace_word(counters->looks);
-	trace_word(gossip_silent(limiter_gossip(limiter)));
-	trace_word(gossip_changes(limiter_gossip(limiter)));
+	trace_words(counters->sent, counters->received_bytes, counters->unknown_policy,
+		counters->implausible, counters->looks, gossip_silent(limiter_gossip(limiter)),
+		gossip_changes(limiter_gossip(limiter)));
 	for (unsigned i = 0; i < n; i++) {
 		const struct peer *peer = gossip_peer(limiter_gossip(limiter), i);
 		struct agree_peer_view view = agree_peer(agree, i);
 		struct limiter_neighbour neighbour = {0};
 
-		if (peer) {
-			trace_word(peer->epoch);
-			trace_word((uint64_t)peer->tick << 1 | peer->alive);
-			trace_word(peer->restarts);
-			trace_word(peer->heard_ns);
-		}
-		trace_word((uint64_t)view.heard << 33 | (uint64_t)view.more << 32 | view.n);
-		trace_word(view.heard_ns);
-		trace_word(view.since_ns);
+		if (peer)
+			trace_words(peer->epoch, (uint64_t)peer->tick << 1 | peer->alive,
+				peer->restarts, peer->heard_ns);
+		trace_words((uint64_t)view.heard << 33 | (uint64_t)view.more << 32 | view.n,
+			view.heard_ns, view.since_ns);
 		for (unsigned d = 0; d < view.n; d++) {
 			struct agree_difference difference = agree_difference(agree, i, d);
 
-			trace_word((uint64_t)difference.id << 32 | difference.things);
-			trace_word(difference.since_ns);
+			trace_words((uint64_t)difference.id << 32 | difference.things,
+				difference.since_ns);
 		}
 		trace_word(limiter_neighbour(limiter, i, &neighbour));
 		trace_word(neighbour.foreign_messages + neighbour.invalid);
@@ -355,18 +324,10 @@ static void digest_conserve(const struct conserve *c, uint64_t now_ns)
 	for (unsigned p = 0; p < conserve_policies(c); p++) {
 		struct conserve_view v = conserve_view(c, p, now_ns);
 
-		trace_word(v.share);
-		trace_word(v.limit);
-		trace_word((uint64_t)v.balance);
-		trace_word(v.usable);
-		trace_word(v.until_ns);
-		trace_word(v.free);
-		trace_word(v.in_flight);
-		trace_word(v.promised);
-		trace_word(v.inherited);
+		trace_words(v.share, v.limit, (uint64_t)v.balance, v.usable, v.until_ns, v.free,
+			v.in_flight, v.promised, v.inherited);
 		trace_real(v.target);
-		trace_word(v.recovering);
-		trace_word(conserve_burst(c, p, 100000, v.usable));
+		trace_words(v.recovering, conserve_burst(c, p, 100000, v.usable));
 	}
 }
 
@@ -446,18 +407,11 @@ static void write_hard(const struct trace_subject *subjects, unsigned n)
 
 static void digest_quota_view(const struct quota_view *v)
 {
-	trace_word(v->period);
-	trace_word((uint64_t)v->balance);
-	trace_word(v->spent);
-	trace_word(v->prepaid);
-	trace_word(v->rate);
-	trace_word(v->theta_ns);
-	trace_word(v->threshold);
-	trace_word(v->remaining);
-	trace_word(v->pace);
-	trace_word((uint64_t)v->undated << 4 | (uint64_t)v->recovering << 3 |
-		   (uint64_t)v->low << 2 | (uint64_t)v->asking << 1 | v->waiting);
-	trace_word(v->fetches_ns);
+	trace_words(v->period, (uint64_t)v->balance, v->spent, v->prepaid, v->rate, v->theta_ns,
+		v->threshold, v->remaining, v->pace,
+		(uint64_t)v->undated << 4 | (uint64_t)v->recovering << 3 | (uint64_t)v->low << 2 |
+			(uint64_t)v->asking << 1 | v->waiting,
+		v->fetches_ns);
 }
 
 /* Numbers the objects in order of creation. */
@@ -514,13 +468,8 @@ WATCHED(bool, quota_next, struct quota_node *q, uint64_t now_ns, uint32_t *edge,
 	if (!is || !trace_watches(TRACE_QUOTA))
 		return is;
 	digest_statement(&m->statement);
-	trace_word(m->period);
-	trace_word((uint64_t)m->parts << 2 | (uint64_t)m->partial << 1 | m->known);
-	trace_word((uint64_t)m->round << 32 | m->answer);
-	trace_word(m->urgent);
-	trace_word(m->asking);
-	trace_word(m->held);
-	trace_word(m->pace);
+	trace_words(m->period, (uint64_t)m->parts << 2 | (uint64_t)m->partial << 1 | m->known,
+		(uint64_t)m->round << 32 | m->answer, m->urgent, m->asking, m->held, m->pace);
 	trace_sent(trace_number(q), *edge, &m->need, sizeof(m->need));
 	return is;
 }
@@ -620,8 +569,7 @@ static void digest_budget(const struct budget *b, uint64_t now_ns)
 		struct quota_view view = budget_view(b, p, now_ns);
 
 		digest_quota_view(&view);
-		trace_word(budget_total(b, p));
-		trace_word(budget_in_flight(b, p));
+		trace_words(budget_total(b, p), budget_in_flight(b, p));
 	}
 }
 
@@ -757,8 +705,7 @@ WATCHED(uint64_t, ledger_usable, const struct ledger *l, uint64_t now_ns, uint64
 	uint64_t usable = __real_ledger_usable(l, now_ns, until_ns);
 
 	if (trace_watches(TRACE_LEDGER)) {
-		trace_word(usable);
-		trace_word(until_ns ? *until_ns : 0);
+		trace_words(usable, until_ns ? *until_ns : 0);
 	}
 	return usable;
 }
