@@ -9,6 +9,8 @@
 #include <sodium.h>
 
 #include "config/load.h"
+#include "show.h"
+#include "tap_session.h"
 #include "worker.h"
 
 #define KEYS                                                                      \
@@ -112,6 +114,68 @@ void instance_world_close(struct instance_world *w)
 	config_free(loaded);
 	config_free(w->config);
 	unlink(w->file);
+}
+
+/* Returns the keys at the top level, to be freed. A group has addresses of this process only. */
+static char *keys_of(const struct world_options *options)
+{
+	unsigned id = (unsigned)getpid(), a = 1 + id / 254 % 254, b = 1 + id % 254;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	for (unsigned i = 0; i < options->group; i++) {
+		if (i == 0)
+			fprintf(out,
+				"'gossip': {'listen': '127.%u.%u.90:7946', 'insecure': true, "
+				"'roster': [{'name': 'test'",
+				a, b);
+		else
+			fprintf(out, ", {'name': 'l%u'", i);
+		fprintf(out, ", 'address': '127.%u.%u.%u:7946'}", a, b, 90 + i);
+	}
+	if (options->group)
+		fprintf(out, "]%s}, ", options->gossip ? options->gossip : "");
+	fputs(options->more ? options->more : "", out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+struct instance_world *instance_world_begin(const struct world_options *options)
+{
+	struct instance_world *w = aligned_alloc(
+		_Alignof(struct instance_world), sizeof(struct instance_world));
+	char *text = keys_of(options);
+
+	assert_non_null(w);
+	instance_world_open_more(w, text, options->policies);
+	w->text = text;
+	return w;
+}
+
+/* Workers leave the tap in their next turn. */
+static void end_requests(struct instance_world *w)
+{
+	explain_stop(&w->inst);
+	for (unsigned i = 0; i < 2 && w->inst.tap_session; i++) {
+		tap_session_stop(&w->inst);
+		instance_world_turn_all(w);
+	}
+	tap_session_stop(&w->inst);
+}
+
+void instance_world_end(struct instance_world **w)
+{
+	char command[64];
+
+	end_requests(*w);
+	instance_world_close(*w);
+	snprintf(command, sizeof(command), "rm -r %s", (*w)->directory);
+	if ((*w)->directory[0])
+		assert_int_equal(system(command), 0);
+	free((*w)->text);
+	free(*w);
 }
 
 void instance_world_write(struct instance_world *w, const char *policies)

@@ -32,6 +32,7 @@
 #include "base/layer2.h"
 #include "base/time.h"
 #include "config/load.h"
+#include "control_clock.h"
 #include "event.h"
 #include "police/charge.h"
 #include "shape_mbuf.h"
@@ -53,33 +54,16 @@ END_POINTER(config_free, struct config *)
 static char top[32];
 static unsigned next_pair;
 
-/* The clock of waiting threads. It stands still, or moves by a step for each call. */
-static struct {
-	uint64_t now_ns, step_ns;
-} fake;
-
-uint64_t __real_control_now(void);
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	if (__atomic_load_n(&fake.now_ns, __ATOMIC_RELAXED) == 0)
-		return __real_control_now();
-	return __atomic_add_fetch(
-		&fake.now_ns, __atomic_load_n(&fake.step_ns, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-}
-
+/* Stops the clock of waiting threads, or moves it by a step for each call. */
 static void fake_time(uint64_t step_ns)
 {
-	uint64_t now = __real_control_now();
-
-	__atomic_store_n(&fake.step_ns, step_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&fake.now_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&clock_step_ns, step_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&clock_ns, clock_real(), __ATOMIC_RELAXED);
 }
 
 static void real_time(void)
 {
-	__atomic_store_n(&fake.now_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&clock_ns, 0, __ATOMIC_RELAXED);
 }
 
 /* The port whose information fails with this error; 0: no port fails. */
@@ -589,9 +573,9 @@ TEST(test_abandoned)
 
 	assert_int_equal(rte_eal_remote_launch(hold_lcore, NULL, 1), 0);
 	fake_time(20 * MS_NS);
-	took = fake.now_ns;
+	took = clock_ns;
 	assert_int_equal(instance_start(&inst, make_config("", ""), NULL, NULL, NULL), -EBUSY);
-	took = fake.now_ns - took;
+	took = clock_ns - took;
 	real_time();
 	__atomic_store_n(&released, true, __ATOMIC_RELAXED);
 	rte_eal_wait_lcore(1);
@@ -610,6 +594,7 @@ static int begin(void **state)
 		"--no-telemetry", "--no-shconf", "--log-level=1", "--lcores=(0-2)@0"};
 	int n = 9;
 
+	real_time();
 	strcpy(top, "/tmp/weir-run-XXXXXX");
 	for (unsigned i = 0; i < 2 * PAIRS + 4; i++) {
 		snprintf(vdevs[i], sizeof(vdevs[i]), "--vdev=net_null%u,no-rx=1", i);

@@ -83,19 +83,19 @@ static uint64_t spin_ms(unsigned ms)
 /* This thread takes the place of control. */
 TEST(test_control)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t now, before, spun, began = control_now();
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	assert_in_range(busy_next(&w.inst), began + BUSY_PERIOD_NS, control_now() + BUSY_PERIOD_NS);
-	now = first_look(&w);
-	before = busy_control(&w.inst).busy_ns;
+	assert_in_range(
+		busy_next(&w->inst), began + BUSY_PERIOD_NS, control_now() + BUSY_PERIOD_NS);
+	now = first_look(w);
+	before = busy_control(&w->inst).busy_ns;
 	spun = spin_ms(40);
-	assert_true(busy_control(&w.inst).busy_ns >= before + spun);
-	two_seconds(&w, now);
-	assert_true(busy_control(&w.inst).share >= 0.02);
-	assert_true(busy_control(&w.inst).share <= 1);
-	assert_in_range(busy_uptime_ns(&w.inst), spun, control_now() - began);
+	assert_true(busy_control(&w->inst).busy_ns >= before + spun);
+	two_seconds(w, now);
+	assert_true(busy_control(&w->inst).share >= 0.02);
+	assert_true(busy_control(&w->inst).share <= 1);
+	assert_in_range(busy_uptime_ns(&w->inst), spun, control_now() - began);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

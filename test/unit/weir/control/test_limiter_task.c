@@ -3,8 +3,7 @@
  *
  * Two limiters of a group of three. Each has its socket, and the test sets their clock.
  */
-#include "instance_world.h"
-#include "scope.h"
+#include "show_world.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/time.h"
+#include "control_clock.h"
 #include "base/wire.h"
 #include "limiter_task.h"
 #include "config/load.h"
@@ -21,6 +21,7 @@
 #include "gossip/datagram.h"
 #include "gossip_socket.h"
 #include "publish.h"
+#include "show.h"
 #include "tick.h"
 #include "worker_data.h"
 
@@ -33,16 +34,6 @@
 
 #define NAMED(name, vlan) \
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
-
-static uint64_t now_ns;
-
-/* The linker replaces the real function with this one. */
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return now_ns;
-}
 
 struct pair {
 	struct instance_world w;
@@ -96,7 +87,7 @@ static void open_group(
 {
 	char *more = group_of(roster_more);
 
-	now_ns = 1000 * SECOND_NS;
+	clock_ns = 1000 * SECOND_NS;
 	instance_world_open_more(&pair->w, more, ours);
 	open_other(pair, more, theirs);
 	pair->since = events_number();
@@ -118,14 +109,14 @@ static void close_pair(struct pair *pair)
 static void step_box(struct instance *inst)
 {
 	gossip_take(inst);
-	assert_false(limiter_task_run(inst, now_ns));
+	assert_false(limiter_task_run(inst, clock_ns));
 }
 
 /* Both limiters run for this time, or only the first one. */
 static void pass_time(struct pair *pair, uint64_t for_ns, bool other)
 {
-	for (uint64_t end = now_ns + for_ns; now_ns < end;) {
-		now_ns += STEP_NS;
+	for (uint64_t end = clock_ns + for_ns; clock_ns < end;) {
+		clock_ns += STEP_NS;
 		step_box(&pair->w.inst);
 		if (other)
 			step_box(&pair->other);
@@ -194,6 +185,12 @@ static double local_limit(const struct instance *inst)
 	return view.local_limit;
 }
 
+static double number_at(const json_t *json, const char *key)
+{
+	assert_true(json_is_number(json_object_get(json, key)));
+	return json_number_value(json_object_get(json, key));
+}
+
 /* A stalled peer is lost after the timeout. It is active again when it continues. */
 TEST(test_peers)
 {
@@ -235,6 +232,32 @@ TEST(test_third_peer)
 	expect_said(&pair, NULL);
 }
 
+/* The shares that the other limiter shows are the measurements that this one has sent. */
+TEST(test_shares)
+{
+	struct limiter_view view;
+	ENDED_BY(close_pair) struct pair pair;
+	const json_t *limiters;
+	json_t *reply;
+
+	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
+	show_expect(show_ask(&pair.w, "/weir/shares", "soft"),
+		"{'limiters': [{'name': 'test', 'self': true, 'demand_bps': 0, 'weight': 0.0}, "
+		"{'name': 'peer', 'self': false}], '...': 0}");
+	pass_time(&pair, 2 * SECOND_NS, true);
+	limiter_view(pair.w.inst.limiter, 0, &view);
+	reply = show_shares("soft", &pair.other);
+	limiters = json_object_get(reply, "limiters");
+	assert_near(number_at(json_array_get(limiters, 0), "demand_bps") / 8, view.demand,
+		view.demand / 10);
+	assert_near(
+		number_at(json_array_get(limiters, 0), "weight"), view.weight, view.weight / 10);
+	assert_true(view.demand > 1000);
+	show_expect(json_incref(json_array_get(limiters, 1)),
+		"{'name': 'peer', 'self': true, '...': 0}");
+	json_decref(reply);
+}
+
 /* A missing key file is an error, and the preparation leaves nothing allocated. */
 TEST(test_not_started)
 {
@@ -269,25 +292,44 @@ TEST(test_differing)
 	expect_said(&pair, NULL);
 }
 
+/* Expects the alarm of a peer that differs for longer than the reloads of a group take. */
+static void expect_alarm(struct pair *pair, const char *first)
+{
+	uint64_t since_ns = differs_of(&pair->w.inst, 1, clock_ns).since_ns;
+	char expected[512];
+
+	pair->w.inst.differs_alarm_ns = clock_ns - since_ns + 1;
+	show_expect(show_ask(&pair->w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	pair->w.inst.differs_alarm_ns--;
+	snprintf(expected, sizeof(expected),
+		"{'alarms': ['peer differs for %.0f s: %s'], '...': 0}",
+		(double)(clock_ns - since_ns) / SECOND_NS, first);
+	show_expect(show_ask(&pair->w, "/weir/health", NULL), expected);
+}
+
 /* Both sides name the differing keys of a policy, and the policies that only one side has. */
 TEST(test_names)
 {
 	static const struct {
-		const char *ours, *theirs, *here, *there;
+		const char *ours, *theirs, *here, *there, *first, *shown;
 	} rows[] = {
 		{BOTH("8Gbit/s", "20MB"), BOTH("9Gbit/s", "30MB"), "limit, burst of soft",
-			"limit, burst of soft"},
+			"limit, burst of soft", "limit, burst of soft", "'limit, burst of soft'"},
 		{LIMIT("8Gbit/s"), LIMIT("8Gbit/s") ", " NAMED("more", "1"),
 			"presence of a policy that is not here (ee230973adaa6873)",
-			"presence of more"},
+			"presence of more",
+			"presence of a policy that is not here (ee230973adaa6873)",
+			"'presence of a policy that is not here (ee230973adaa6873)'"},
 		{LIMIT("8Gbit/s") ", " NAMED("a", "1") ", " NAMED("b", "2"), LIMIT("8Gbit/s"),
 			"presence of a; presence of b",
 			"presence of a policy that is not here (27c35e6e9373877f); presence of a "
-			"policy that is not here (96172b4c53372cd1)"},
+			"policy that is not here (96172b4c53372cd1)",
+			"presence of a", "'presence of a', 'presence of b'"},
 		{LIMIT("8Gbit/s") ", " NAMED("a", "1") ", " NAMED("b", "2") ", " NAMED("c", "3"),
 			LIMIT("8Gbit/s"), "presence of a; presence of b; and more",
 			"presence of a policy that is not here (27c35e6e9373877f); presence of a "
-			"policy that is not here (96172b4c53372cd1); and more"},
+			"policy that is not here (96172b4c53372cd1); and more",
+			"presence of a", "'presence of a', 'presence of b', '1 more'"},
 	};
 	char here[512], there[512];
 	struct pair pair;
@@ -300,6 +342,13 @@ TEST(test_names)
 		snprintf(there, sizeof(there), "peer_differs test: %s", rows[i].there);
 		expect_both(&pair, here, there);
 		expect_said(&pair, NULL);
+		snprintf(here, sizeof(here),
+			"{'peers': [{'differs': [%s], 'differs_ms': '*', '...': 0}], '...': 0}",
+			rows[i].shown);
+		show_expect(show_ask(&pair.w, "/weir/peers", "1"), here);
+		show_expect(show_ask(&pair.w, "/weir/config", NULL),
+			"{'peers_differ': ['peer'], '...': 0}");
+		expect_alarm(&pair, rows[i].first);
 		close_pair(&pair);
 	}
 }
@@ -311,27 +360,26 @@ TEST(test_stranger)
 	ENDED_BY(free_at) char *group = group_of(""), *more;
 	const struct gossip *gossip;
 	struct sockaddr_in from;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	now_ns = 1000 * SECOND_NS;
+	clock_ns = 1000 * SECOND_NS;
 	assert_true(asprintf(&more, "'gossip': {'sources': 'any', %s",
 			    group + strlen("'gossip': {")) > 0);
-	instance_world_open_more(&w, more, LIMIT("8Gbit/s"));
-	memcpy(&from, &w.config->gossip.roster[1].address, sizeof(from));
+	WORLD(w, LIMIT("8Gbit/s"), .more = more);
+	memcpy(&from, &w->config->gossip.roster[1].address, sizeof(from));
 	from.sin_addr.s_addr += htonl(1);
 	from.sin_port = 0;
 	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(
 		sendto(fd, datagram, sizeof(datagram), 0,
-			(struct sockaddr *)&w.config->gossip.listen, w.config->gossip.listen_len),
+			(struct sockaddr *)&w->config->gossip.listen, w->config->gossip.listen_len),
 		sizeof(datagram));
-	gossip = limiter_gossip(w.inst.limiter);
+	gossip = limiter_gossip(w->inst.limiter);
 	while (gossip_counters(gossip)->verdict[GOSSIP_VERSION] == 0)
-		gossip_take(&w.inst);
+		gossip_take(&w->inst);
 	assert_int_equal(gossip_counters(gossip)->verdict[GOSSIP_VERSION], 1);
-	for (unsigned i = 0; i < w.config->gossip.n_roster; i++)
-		assert_int_equal(refusals_of(w.inst.gossip->refusals, i)->n, 0);
+	for (unsigned i = 0; i < w->config->gossip.n_roster; i++)
+		assert_int_equal(refusals_of(w->inst.gossip->refusals, i)->n, 0);
 	close(fd);
 }
 
@@ -348,18 +396,21 @@ TEST(test_group_differs)
 	pair.config->gossip.timeout_ns *= 2;
 	start_other(&pair);
 	pass_time(&pair, 3 * SECOND_NS, true);
-	differs = differs_of(&pair.w.inst, 1, now_ns);
+	differs = differs_of(&pair.w.inst, 1, clock_ns);
 	assert_int_equal(differs.named, 1);
 	assert_string_equal(differs.text[0], "gossip timeout");
 	assert_int_equal(differs.others, 0);
 	assert_true(differs.fixed);
-	assert_in_range(differs.since_ns, 1000 * SECOND_NS, now_ns);
+	assert_in_range(differs.since_ns, 1000 * SECOND_NS, clock_ns);
+	pair.w.inst.differs_alarm_ns = UINT64_MAX;
+	show_expect(show_ask(&pair.w, "/weir/health", NULL),
+		"{'alarms': ['*gossip timeout*'], '...': 0}");
 }
 
 /* Runs a turn that is due. */
 static void look_at_clock(struct pair *pair)
 {
-	now_ns += SECOND_NS;
+	clock_ns += SECOND_NS;
 	step_box(&pair->w.inst);
 }
 
@@ -465,7 +516,7 @@ TEST(test_refined)
 	assert_true(publish_rest(inst));
 	rate = shared_bucket_read(bucket_of(inst)).rate;
 	count_said(&pair, "");
-	now_ns = limiter_next(inst->limiter);
+	clock_ns = limiter_next(inst->limiter);
 	inst->clock.doubted = false;
 	inst->clock.refine_ns = 1;
 	step_box(inst);
@@ -502,19 +553,19 @@ TEST(test_rest)
 
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
-	now_ns = limiter_task_next(inst);
-	assert_int_equal(now_ns, next_work(inst));
-	assert_false(limiter_task_run(inst, now_ns));
-	assert_true(next_work(inst) > now_ns + MS_NS);
+	clock_ns = limiter_task_next(inst);
+	assert_int_equal(clock_ns, next_work(inst));
+	assert_false(limiter_task_run(inst, clock_ns));
+	assert_true(next_work(inst) > clock_ns + MS_NS);
 	assert_int_equal(limiter_task_next(inst), next_work(inst));
 	publish_all_later(inst);
-	assert_int_equal(limiter_task_next(inst), now_ns + MS_NS);
-	assert_false(limiter_task_run(inst, now_ns));
+	assert_int_equal(limiter_task_next(inst), clock_ns + MS_NS);
+	assert_false(limiter_task_run(inst, clock_ns));
 	assert_true(publish_is_done(inst));
 	assert_int_equal(limiter_task_next(inst), next_work(inst));
-	now_ns = next_work(inst) - 1;
+	clock_ns = next_work(inst) - 1;
 	publish_all_later(inst);
-	assert_int_equal(limiter_task_next(inst), now_ns + 1);
+	assert_int_equal(limiter_task_next(inst), clock_ns + 1);
 }
 
 /* Control looks at buckets while there is traffic, if any policy lends tokens. */
@@ -582,17 +633,17 @@ TEST(test_refused)
 	gossip_take(&pair.w.inst);
 	assert_int_equal(refusal->n, 1);
 	assert_int_equal(refusal->verdict, GOSSIP_VERSION);
-	assert_int_equal(refusal->last_ns, now_ns);
+	assert_int_equal(refusal->last_ns, clock_ns);
 	post(&pair, fd, datagram, 3); /* cut short, which is not a kind */
 	gossip_take(&pair.w.inst);
 	assert_int_equal(refusal->n, 1);
-	now_ns += MS_NS;
+	clock_ns += MS_NS;
 	wire_put32(datagram + DATAGRAM_SENDER, name_hash("test"));
 	post(&pair, fd, datagram, sizeof(datagram));
 	gossip_take(&pair.w.inst);
 	assert_int_equal(refusal->n, 2);
 	assert_int_equal(refusal->verdict, REFUSED_SOURCE);
-	assert_int_equal(refusal->last_ns, now_ns);
+	assert_int_equal(refusal->last_ns, clock_ns);
 	assert_int_equal(pair.w.inst.gossip->wrong_source, 1);
 	close(fd);
 	instance_world_close(&pair.w);
@@ -615,13 +666,13 @@ TEST(test_messages)
 	for (unsigned i = 0; i < 400; i++) {
 		uint64_t messages = count_messages(inst);
 
-		now_ns += STEP_NS;
+		clock_ns += STEP_NS;
 		step_box(&pair.other);
 		publish_all_later(inst);
 		gossip_take(inst);
 		assert_int_equal(publish_is_done(inst), count_messages(inst) > messages);
 		told |= publish_is_done(inst);
-		assert_false(limiter_task_run(inst, now_ns));
+		assert_false(limiter_task_run(inst, clock_ns));
 	}
 	assert_true(told);
 }

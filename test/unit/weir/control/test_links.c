@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "config/load.h"
+#include "control_clock.h"
 #include "event.h"
 #include "links.h"
 #include "start.h"
@@ -33,17 +34,6 @@ static const char text[] = "{'limiter': 'links', 'workers': [0], 'idle': 'sleep'
 static struct instance inst;
 static struct config *config;
 static uint64_t now;
-
-static uint64_t
-	later_ns; /* ns; shifts the clock, so that the rate limit of events affects no test */
-
-uint64_t __real_control_now(void);
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return __real_control_now() + later_ns;
-}
 
 /* A port whose link cannot be switched; NULL: none. */
 static const struct port *stuck_port;
@@ -284,9 +274,9 @@ TEST(removed)
 	assert_true(port->up);
 }
 
-static int wait_long(void **state)
+static int wait_for_events(void **state)
 {
-	later_ns += 1000 * SECOND_NS;
+	(void)wait_long(state);
 	now = control_now();
 	return 0;
 }
@@ -320,7 +310,7 @@ static void expect_lines(uint64_t since, const char *expected)
 }
 
 /* Events report the lost end and the other end, for both ends. */
-TEST_WITH(says_what_it_does, wait_long, NULL)
+TEST_WITH(says_what_it_does, wait_for_events, NULL)
 {
 	uint64_t since;
 
@@ -341,7 +331,7 @@ TEST_WITH(says_what_it_does, wait_long, NULL)
 }
 
 /* An event names a link that cannot be switched and the reason. At the start it is an error. */
-TEST_WITH(cannot_be_switched, wait_long, NULL)
+TEST_WITH(cannot_be_switched, wait_for_events, NULL)
 {
 	uint64_t since;
 
@@ -445,7 +435,7 @@ TEST(does_not_say)
 }
 
 /* The end does not wait for a device whose switch does not return. */
-TEST_WITH(never_ends, wait_long, NULL)
+TEST_WITH(never_ends, wait_for_events, NULL)
 {
 	struct links *links = inst.links;
 	uint64_t since = events_number();

@@ -6,7 +6,7 @@
  */
 #include "instance_world.h"
 #include "scope.h"
-#include "long_wait.h"
+#include "control_clock.h"
 
 #include <rte_ethdev.h>
 
@@ -83,26 +83,25 @@ TEST_WITH(test_packets, wait_long, NULL)
 		{DROP_OVERSIZE, "oversize"}, {DROP_TRUNCATED, "truncated"},
 		{DROP_POOL_FULL, "pool_full"}, {DROP_LIMIT, NULL}, {DROP_QUEUE_FULL, NULL}};
 	uint64_t now = 1000 * SECOND_NS, since;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
-	assert_false(losses_run(&w.inst, now));
-	assert_int_equal(losses_next(&w.inst), now + SECOND_NS);
+	assert_false(losses_run(&w->inst, now));
+	assert_int_equal(losses_next(&w->inst), now + SECOND_NS);
 	since = events_number();
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		w.inst.workers[0].counters.dropped[rows[i].reason] += 2;
-		w.inst.workers[1].counters.dropped[rows[i].reason] += 3;
-		assert_false(losses_run(&w.inst, now + SECOND_NS - 1)); /* too early */
+		w->inst.workers[0].counters.dropped[rows[i].reason] += 2;
+		w->inst.workers[1].counters.dropped[rows[i].reason] += 3;
+		assert_false(losses_run(&w->inst, now + SECOND_NS - 1)); /* too early */
 		expect_said(&since, NULL, NULL, NULL);
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_said(&since, rows[i].name ? "packets_lost" : NULL, "reason", rows[i].name);
 		if (rows[i].name)
 			assert_int_equal(said_count(since - 1, "packets"), 5);
-		w.inst.workers[0].counters.dropped[rows[i].reason]++;
-		assert_false(losses_run(&w.inst, now += 3 * SECOND_NS));
-		assert_false(losses_run(&w.inst, now += 5 * SECOND_NS - 1));
+		w->inst.workers[0].counters.dropped[rows[i].reason]++;
+		assert_false(losses_run(&w->inst, now += 3 * SECOND_NS));
+		assert_false(losses_run(&w->inst, now += 5 * SECOND_NS - 1));
 		expect_said(&since, NULL, NULL, NULL);
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_said(
 			&since, rows[i].name ? "packets_not_lost" : NULL, "reason", rows[i].name);
 		if (rows[i].name)
@@ -146,23 +145,22 @@ TEST_WITH(test_ports, wait_long, NULL)
 		{1, offsetof(struct rte_eth_stats, oerrors), "tx_errors of port b"},
 	};
 	uint64_t now = 1000 * SECOND_NS, since;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
-	assert_false(losses_run(&w.inst, now));
+	assert_false(losses_run(&w->inst, now));
 	since = events_number();
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		char *stats = (char *)&devices[w.inst.port_ids[rows[i].port]].stats;
+		char *stats = (char *)&devices[w->inst.port_ids[rows[i].port]].stats;
 		uint64_t *counter = (uint64_t *)(uintptr_t)(stats + rows[i].counter);
 
 		*counter += 10 + i;
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_drops(&since, "packets_lost", rows[i].reason, 10 + i);
 		*counter += 100;
-		assert_false(losses_run(&w.inst, now += 4 * SECOND_NS));
-		assert_false(losses_run(&w.inst, now += 4 * SECOND_NS));
+		assert_false(losses_run(&w->inst, now += 4 * SECOND_NS));
+		assert_false(losses_run(&w->inst, now += 4 * SECOND_NS));
 		expect_said(&since, NULL, NULL, NULL);
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		assert_near(said_real(since, "seconds"), 4, 1e-9);
 		expect_drops(&since, "packets_not_lost", rows[i].reason, 110 + i);
 	}
@@ -170,15 +168,15 @@ TEST_WITH(test_ports, wait_long, NULL)
 	for (unsigned silent = 0; silent < 2; silent++) {
 		unsigned other = !silent;
 
-		devices[w.inst.port_ids[silent]].error = -ENODEV;
-		devices[w.inst.port_ids[silent]].stats.imissed += 5;
-		devices[w.inst.port_ids[other]].stats.imissed += 7;
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		devices[w->inst.port_ids[silent]].error = -ENODEV;
+		devices[w->inst.port_ids[silent]].stats.imissed += 5;
+		devices[w->inst.port_ids[other]].stats.imissed += 7;
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_drops(&since, "packets_lost",
 			other ? "rx_missed of port b" : "rx_missed of port a", 7);
-		devices[w.inst.port_ids[silent]].stats.imissed -= 5;
-		devices[w.inst.port_ids[silent]].error = 0;
-		assert_false(losses_run(&w.inst, now += 5 * SECOND_NS));
+		devices[w->inst.port_ids[silent]].stats.imissed -= 5;
+		devices[w->inst.port_ids[silent]].error = 0;
+		assert_false(losses_run(&w->inst, now += 5 * SECOND_NS));
 		expect_said(&since, "packets_not_lost", "event", "packets_not_lost");
 	}
 }
@@ -192,37 +190,36 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 		GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED,
 		GOSSIP_MISSENT, GOSSIP_MALFORMED};
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	char words[64];
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
-			    limiter_gossip(w.inst.limiter)))
+			    limiter_gossip(w->inst.limiter)))
 			   ->verdict;
-	assert_false(losses_run(&w.inst, now));
+	assert_false(losses_run(&w->inst, now));
 	since = events_number();
 	for (unsigned i = 0; i < COUNT(usual); i++)
 		verdicts[usual[i]] += 3;
-	assert_false(losses_run(&w.inst, now += SECOND_NS));
+	assert_false(losses_run(&w->inst, now += SECOND_NS));
 	expect_said(&since, NULL, NULL, NULL);
 	for (unsigned i = 0; i < COUNT(strange); i++) {
 		verdicts[strange[i]] += 3 + i;
 		snprintf(words, sizeof(words), "%s %u", gossip_verdict_name(strange[i]), 3 + i);
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_refused", "verdicts", words);
-		assert_false(losses_run(&w.inst, now += 10 * SECOND_NS));
+		assert_false(losses_run(&w->inst, now += 10 * SECOND_NS));
 		expect_said(&since, "datagrams_quiet", "verdicts", words);
 	}
 	/* Several verdicts, counted since the beginning. */
 	wait_long(state);
 	verdicts[GOSSIP_FORGED] += 2;
 	verdicts[GOSSIP_VERSION] += 1;
-	w.inst.gossip->wrong_source += 4;
-	assert_false(losses_run(&w.inst, now += SECOND_NS));
+	w->inst.gossip->wrong_source += 4;
+	assert_false(losses_run(&w->inst, now += SECOND_NS));
 	expect_said(&since, "datagrams_refused", "verdicts", "version 1, forged 2, wrong_source 4");
 	verdicts[GOSSIP_FORGED] += 1;
-	assert_false(losses_run(&w.inst, now += SECOND_NS));
-	assert_false(losses_run(&w.inst, now += 10 * SECOND_NS));
+	assert_false(losses_run(&w->inst, now += SECOND_NS));
+	assert_false(losses_run(&w->inst, now += 10 * SECOND_NS));
 	expect_said(&since, "datagrams_quiet", "verdicts", "version 1, forged 3, wrong_source 4");
 	assert_int_equal(said_count(since - 1, "datagrams"), 8);
 	assert_int_equal(said_count(since - 1, "quiet_s"), 10);
@@ -232,20 +229,19 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 TEST_WITH(test_many_verdicts, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *words;
 	json_t *said;
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
-			    limiter_gossip(w.inst.limiter)))
+			    limiter_gossip(w->inst.limiter)))
 			   ->verdict;
-	assert_false(losses_run(&w.inst, now));
+	assert_false(losses_run(&w->inst, now));
 	since = events_number();
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		verdicts[v] += UINT64_C(1000000000000000000);
-	w.inst.gossip->wrong_source += 4;
-	assert_false(losses_run(&w.inst, now += SECOND_NS));
+	w->inst.gossip->wrong_source += 4;
+	assert_false(losses_run(&w->inst, now += SECOND_NS));
 	said = events_get(since);
 	words = json_string_value(json_object_get(said, "verdicts"));
 	assert_int_equal(strlen(words), 255);
@@ -258,20 +254,19 @@ TEST_WITH(test_many_verdicts, wait_long, NULL)
 TEST_WITH(test_datagrams, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
-	assert_false(losses_run(&w.inst, now));
+	assert_false(losses_run(&w->inst, now));
 	since = events_number();
 	for (unsigned round = 0; round < 2; round++) { /* the second round starts at 0 */
-		w.inst.gossip->wrong_source += 3;
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		w->inst.gossip->wrong_source += 3;
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_refused", "verdicts", "wrong_source 3");
-		w.inst.gossip->wrong_source += 4;
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
-		assert_false(losses_run(&w.inst, now += 10 * SECOND_NS - 1));
+		w->inst.gossip->wrong_source += 4;
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += 10 * SECOND_NS - 1));
 		expect_said(&since, NULL, NULL, NULL);
-		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w->inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_quiet", "verdicts", "wrong_source 7");
 		assert_int_equal(said_count(since - 1, "datagrams"), 7);
 	}
@@ -280,23 +275,22 @@ TEST_WITH(test_datagrams, wait_long, NULL)
 /* A peer has five seconds to send a message: four, and the timeout of gossip. */
 TEST_WITH(test_unheard, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct differs differs;
 	uint64_t now = 1000 * SECOND_NS;
+	WORLD(w, POLICY, .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, POLICY);
-	w.inst.hears_since_ns = now;
-	assert_false(differs_unheard(&w.inst, 1, now + 5 * SECOND_NS - 1));
-	assert_true(differs_unheard(&w.inst, 1, now + 5 * SECOND_NS));
-	assert_false(differs_unheard(&w.inst, 0, now + 5 * SECOND_NS)); /* this limiter */
-	differs = differs_of(&w.inst, 1, now + 5 * SECOND_NS - 1);
+	w->inst.hears_since_ns = now;
+	assert_false(differs_unheard(&w->inst, 1, now + 5 * SECOND_NS - 1));
+	assert_true(differs_unheard(&w->inst, 1, now + 5 * SECOND_NS));
+	assert_false(differs_unheard(&w->inst, 0, now + 5 * SECOND_NS)); /* this limiter */
+	differs = differs_of(&w->inst, 1, now + 5 * SECOND_NS - 1);
 	assert_int_equal(differs.since_ns + differs.named, 0);
-	differs = differs_of(&w.inst, 1, now + 5 * SECOND_NS);
+	differs = differs_of(&w->inst, 1, now + 5 * SECOND_NS);
 	assert_int_equal(differs.since_ns, now);
 	assert_int_equal(differs.named, 1);
 	assert_false(differs.fixed);
 	assert_string_equal(differs.text[0], "no gossip");
-	differs = differs_of(&w.inst, 0, now + 5 * SECOND_NS);
+	differs = differs_of(&w->inst, 0, now + 5 * SECOND_NS);
 	assert_int_equal(differs.since_ns + differs.named, 0);
 }
 

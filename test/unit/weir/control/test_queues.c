@@ -43,21 +43,19 @@ TEST(test_rows)
 	uint64_t now = 1000 * SECOND_NS;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct instance_world w;
 		uint64_t since;
 
 		printf("%s\n", rows[i].name);
-		instance_world_open(&w, "");
-		assert_int_equal(w.inst.ports[0].queues, INSTANCE_WORKERS);
+		WORLD(w, "");
+		assert_int_equal(w->inst.ports[0].queues, INSTANCE_WORKERS);
 		for (unsigned n = 0; n < INSTANCE_WORKERS; n++)
-			see_flows(&w, n, rows[i].flows[n]);
+			see_flows(w, n, rows[i].flows[n]);
 		since = events_number();
-		assert_false(queues_run(&w.inst, now));
-		assert_false(queues_run(&w.inst, now + SECOND_NS)); /* reported once */
+		assert_false(queues_run(&w->inst, now));
+		assert_false(queues_run(&w->inst, now + SECOND_NS)); /* reported once */
 		assert_int_equal(events_number() - since, rows[i].said);
-		assert_int_equal(queues_used(&w.inst, 0), rows[i].used);
-		assert_int_equal(queues_used(&w.inst, 1), 0);
-		instance_world_close(&w);
+		assert_int_equal(queues_used(&w->inst, 0), rows[i].used);
+		assert_int_equal(queues_used(&w->inst, 1), 0);
 	}
 }
 
@@ -65,34 +63,32 @@ TEST(test_rows)
 TEST(test_looks)
 {
 	const uint64_t now = 1000 * SECOND_NS;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
+	WORLD(w, "");
 
-	instance_world_open(&w, "");
-	assert_false(queues_run(&w.inst, now));
+	assert_false(queues_run(&w->inst, now));
 	since = events_number();
-	see_flows(&w, 0, 63);
-	assert_false(queues_run(&w.inst, now + SECOND_NS - 1));
-	assert_int_equal(queues_next(&w.inst), now + SECOND_NS);
+	see_flows(w, 0, 63);
+	assert_false(queues_run(&w->inst, now + SECOND_NS - 1));
+	assert_int_equal(queues_next(&w->inst), now + SECOND_NS);
 	assert_int_equal(events_number(), since);
-	w.inst.ports[0].queues = 1;
-	assert_false(queues_run(&w.inst, now + SECOND_NS));
-	assert_int_equal(queues_next(&w.inst), now + 2 * SECOND_NS);
+	w->inst.ports[0].queues = 1;
+	assert_false(queues_run(&w->inst, now + SECOND_NS));
+	assert_int_equal(queues_next(&w->inst), now + 2 * SECOND_NS);
 	assert_int_equal(events_number(), since);
-	w.inst.ports[0].queues = 2;
-	assert_false(queues_run(&w.inst, now + 2 * SECOND_NS));
+	w->inst.ports[0].queues = 2;
+	assert_false(queues_run(&w->inst, now + 2 * SECOND_NS));
 	assert_int_equal(events_number(), since + 1);
 }
 
 TEST(test_words)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *said;
+	WORLD(w, "");
 
-	instance_world_open(&w, "");
-	see_flows(&w, 0, 63);
-	assert_false(queues_run(&w.inst, 1000 * SECOND_NS));
-	assert_int_equal(queues_next(&w.inst), 1001 * SECOND_NS);
+	see_flows(w, 0, 63);
+	assert_false(queues_run(&w->inst, 1000 * SECOND_NS));
+	assert_int_equal(queues_next(&w->inst), 1001 * SECOND_NS);
 	said = events_get(events_number() - 1);
 	assert_string_equal(json_string_value(json_object_get(said, "event")), "queues_unused");
 	assert_string_equal(json_string_value(json_object_get(said, "port")), "a");
@@ -104,18 +100,17 @@ TEST(test_words)
 /* Frames of one flow set one bit for each worker. */
 TEST(test_seen_by_workers)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "");
 
-	instance_world_open(&w, "");
-	assert_int_equal(queues_used(&w.inst, 0), 0);
-	instance_world_turn(&w, 1);
-	assert_int_equal(queues_used(&w.inst, 0), 1);
-	instance_world_turn_all(&w);
-	assert_int_equal(queues_used(&w.inst, 0), 2);
-	assert_int_equal(queues_used(&w.inst, 1), 2);
+	assert_int_equal(queues_used(&w->inst, 0), 0);
+	instance_world_turn(w, 1);
+	assert_int_equal(queues_used(&w->inst, 0), 1);
+	instance_world_turn_all(w);
+	assert_int_equal(queues_used(&w->inst, 0), 2);
+	assert_int_equal(queues_used(&w->inst, 1), 2);
 	for (unsigned i = 0; i < 100; i++)
-		instance_world_turn_all(&w);
-	assert_int_equal(__builtin_popcountll(w.inst.workers[0].paths[0].flows), 1);
+		instance_world_turn_all(w);
+	assert_int_equal(__builtin_popcountll(w->inst.workers[0].paths[0].flows), 1);
 }
 
 /* Similar packets set as many bits as random hashes would: 40.5 on average. */

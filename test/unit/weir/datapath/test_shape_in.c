@@ -843,21 +843,19 @@ TEST(test_level_unasked)
 	const struct policy_shape *shape;
 	const uint64_t much = UINT64_C(1000) << TOKEN_BYTE, cost = UINT64_C(60) << TOKEN_BYTE;
 	struct policy_state *up, *top;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
+		 "{'name': 'up', 'parent': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
+		 "{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, "
+		 "'limit': '8Mbit/s', 'action': 'shape'}");
 
-	instance_world_open(&w,
-		"{'name': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
-		"{'name': 'up', 'parent': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
-		"{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, "
-		"'limit': '8Mbit/s', 'action': 'shape'}");
-	top = &w.inst.workers[0].policies[w.inst.slots.of[0]];
-	up = &w.inst.workers[0].policies[w.inst.slots.of[1]];
-	shape = worker_shape(&w.inst.workers[0], w.inst.slots.of[2]);
+	top = &w->inst.workers[0].policies[w->inst.slots.of[0]];
+	up = &w->inst.workers[0].policies[w->inst.slots.of[1]];
+	shape = worker_shape(&w->inst.workers[0], w->inst.slots.of[2]);
 	assert_true(police_is_simple(up) && police_is_simple(top));
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		up->bucket.tokens = rows[i].tokens;
 		top->bucket.tokens = much;
-		shape_above_leave(&w.inst.workers[0], shape, &packet, rows[i].asked);
+		shape_above_leave(&w->inst.workers[0], shape, &packet, rows[i].asked);
 		assert_int_equal(up->bucket.tokens, rows[i].left);
 		assert_int_equal(top->bucket.tokens, rows[i].asked ? much : much - cost);
 		assert_int_equal(up->packets, i + 1);
@@ -865,11 +863,11 @@ TEST(test_level_unasked)
 		assert_int_equal(up->bytes, 60 * (i + 1));
 	}
 	/* The packet returns the tokens that it took, unless it passed beyond the limit. */
-	shape_above_give(&w.inst.workers[0], shape, &packet);
+	shape_above_give(&w->inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
 	assert_int_equal(top->bucket.tokens, much + cost);
 	packet.spare = 1;
-	shape_above_give(&w.inst.workers[0], shape, &packet);
+	shape_above_give(&w->inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
 	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* the lowest bit is its own */
 	assert_int_equal(up->packets, COUNT(rows));

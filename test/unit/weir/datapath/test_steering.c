@@ -355,22 +355,20 @@ TEST(test_show)
 	struct rte_mbuf *mbufs[N_SHOWN];
 	uint8_t buckets[N_SHOWN], targets[N_SHOWN];
 	uint16_t counts[3] = {0}, lost = 0;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'placed', 'match': {'src': '10.1.0.0/16'}, 'limit': '1Gbit/s'}, "
+		 "{'name': 'other', 'match': {'src': '10.2.0.0/16'}, 'limit': '1Gbit/s'}");
 	ENDED_BY(close_world) struct world world;
 	struct path path;
 	unsigned before;
 
-	instance_world_open(&w,
-		"{'name': 'placed', 'match': {'src': '10.1.0.0/16'}, 'limit': '1Gbit/s'}, "
-		"{'name': 'other', 'match': {'src': '10.2.0.0/16'}, 'limit': '1Gbit/s'}");
 	open_world(&world);
 	steering_remove(world.steering, SLOT);
-	steering_add(world.steering, w.inst.slots.of[0], &world.reta);
-	world.workers[0].own.view.classifier = w.inst.workers[0].own.view.classifier;
-	path = w.inst.workers[0].paths[0];
+	steering_add(world.steering, w->inst.slots.of[0], &world.reta);
+	world.workers[0].own.view.classifier = w->inst.workers[0].own.view.classifier;
+	path = w->inst.workers[0].paths[0];
 	path.rings = world.rings;
-	before = rte_mempool_avail_count(w.inst.ports[0].pool);
-	assert_int_equal(rte_pktmbuf_alloc_bulk(w.inst.ports[0].pool, mbufs, N_SHOWN), 0);
+	before = rte_mempool_avail_count(w->inst.ports[0].pool);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(w->inst.ports[0].pool, mbufs, N_SHOWN), 0);
 	for (uint8_t i = 0; i < N_SHOWN; i++)
 		buckets[i] = make_shown(&world, mbufs[i], nets[i], 7 + i);
 	assert_int_not_equal(buckets[0], buckets[1]);
@@ -391,7 +389,7 @@ TEST(test_show)
 	/* The bucket of the second packet moves. */
 	reta_target_set(&world.reta_target, buckets[0], 0);
 	reta_target_set(&world.reta_target, buckets[1], 0);
-	assert_true(steering_ask(world.steering, w.inst.slots.of[0]));
+	assert_true(steering_ask(world.steering, w->inst.slots.of[0]));
 	world.waited = 1; /* does not leave */
 	assert_false(turn_steering(&world));
 	steering_show(world.steering, &world.workers[0], &path, mbufs, 2, targets, counts, &lost);
@@ -402,13 +400,13 @@ TEST(test_show)
 	/* Again, without room to keep packets. */
 	while (migration_keep(&world.steering->migration, &world, buckets[1]))
 		;
-	assert_int_equal(rte_mempool_avail_count(w.inst.ports[0].pool), before - N_SHOWN);
+	assert_int_equal(rte_mempool_avail_count(w->inst.ports[0].pool), before - N_SHOWN);
 	steering_show(
 		world.steering, &world.workers[0], &path, mbufs + 1, 1, targets, counts, &lost);
 	assert_int_equal(targets[0], 2);
 	assert_int_equal(lost, 1);
 	assert_int_equal(world.workers[0].counters.dropped[DROP_RING_FULL], 1);
-	assert_int_equal(rte_mempool_avail_count(w.inst.ports[0].pool), before - N_SHOWN + 1);
+	assert_int_equal(rte_mempool_avail_count(w->inst.ports[0].pool), before - N_SHOWN + 1);
 	world.steering->migration.kept = 0; /* they are no packets, or are freed */
 	mbufs[1] = mbufs[N_SHOWN - 1];
 	rte_pktmbuf_free_bulk(mbufs, N_SHOWN - 1);

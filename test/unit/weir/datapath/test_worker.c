@@ -698,15 +698,14 @@ TEST(test_bytes)
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Gbit/s', " \
 	"'per': 'src', 'sources': " sources more "}"
 	const struct policy *policies;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy trial;
 	size_t sum;
-
-	instance_world_open(&w,
+	WORLD(w,
 		TABLE("a", "1", "1024", "") ", " TABLE("b", "2", "4096",
 			", 'trial': {'limit': '1Mbit/s'}") ", "
 							   "{'name': 'c', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}");
-	policies = w.inst.policies;
+
+	policies = w->inst.policies;
 	assert_int_equal(worker_bytes(policies, 0, 1000), shaper_bytes(1000));
 	assert_int_equal(worker_bytes(policies, 0, 4000), shaper_bytes(4000));
 	sum = shaper_bytes(1000) + policy_extended_bytes(&policies[0]);

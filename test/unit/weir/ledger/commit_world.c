@@ -18,13 +18,14 @@
 	"'timeout': '500ms', 'roster': ["                                  \
 	"{'name': 'test', 'address': '127.%1$u.%2$u.77:7946'}, "           \
 	"{'name': 'peer', 'address': '127.%1$u.%2$u.78:7946'}]}, "         \
-	"'ledger': {'store': '/nowhere/weir', 'lease': '2s', 'promise': 0}, "
+	"'ledger': {'store': '/nowhere/weir', 'lease': '2s', 'promise': 0%3$s}, "
 
 struct store {
 	char nothing;
 };
 
 struct commit_disk disk;
+const char *more_of_ledger = "";
 static struct store store;
 
 int store_open(const char *directory, struct store **out, uint64_t *epoch)
@@ -319,7 +320,7 @@ void open_instance(struct instance_world *w, const char *policy)
 	static char group[512];
 	unsigned id = (unsigned)getpid();
 
-	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
+	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256, more_of_ledger);
 	instance_world_open_more(w, group, policy);
 }
 

@@ -42,6 +42,7 @@ struct commit_disk {
 };
 
 extern struct commit_disk disk;
+extern const char *more_of_ledger; /* more keys of the ledger in open_instance(), after a comma */
 
 /*
  * Resets the disk to a store without records of ledger 1. Writes stay pending until `result`

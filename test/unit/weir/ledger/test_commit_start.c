@@ -140,14 +140,12 @@ TEST(test_reload_opens_the_store)
 TEST(test_a_store_for_nothing)
 {
 	struct policy_txn *x;
-	ENDED_BY(instance_world_close) struct instance_world w;
-
 	disk_new();
 	disk.exists = false;
-	instance_world_open_more(&w, ALONE, SOFT);
+	WORLD(w, SOFT, .more = ALONE);
 	disk.exists = true;
-	instance_world_write(&w, CAP(FEW));
-	assert_int_equal(policy_txn_prepare(&w.inst, w.file, w.inst.clock.hz, stderr, &x), 0);
+	instance_world_write(w, CAP(FEW));
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
 	assert_true(disk.opened);
 	policy_txn_free(x);
 	assert_false(disk.opened);

@@ -50,50 +50,49 @@ static void end_limits(struct instance_world *w, uint8_t ending)
  */
 static void check_limits_end(const char *policy)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t began, passed, took;
 	uint8_t ending = expiry_ending(100, 1);
 
 	disk_new();
 	disk.exists = true;
-	instance_world_open_more(&w, ALONE, policy);
+	WORLD(w, policy, .more = ALONE);
 	for (began = control_now(); control_now() - began < 100 * MS;)
-		instance_world_turn_all(&w);
-	assert_int_equal(w.inst.workers[0].counters.expired, 0);
-	end_limits(&w, ending);
+		instance_world_turn_all(w);
+	assert_int_equal(w->inst.workers[0].counters.expired, 0);
+	end_limits(w, ending);
 	began = control_now();
-	passed = bytes_passed(&w);
+	passed = bytes_passed(w);
 	while ((took = control_now() - began) < 200 * MS)
-		instance_world_turn_all(&w);
-	passed = bytes_passed(&w) - passed;
+		instance_world_turn_all(w);
+	passed = bytes_passed(w) - passed;
 	took = control_now() - began;
 	/* At most 1 % of the limit, 1 kB of burst, and a packet of each worker. */
 	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
 		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		assert_int_equal(w.inst.workers[i].counters.expired, 1);
-		assert_int_equal(expiry_until(&w.inst.workers[i].expiry), 0);
+		assert_int_equal(w->inst.workers[i].counters.expired, 1);
+		assert_int_equal(expiry_until(&w->inst.workers[i].expiry), 0);
 	}
-	passed = bytes_passed(&w);
+	passed = bytes_passed(w);
 	began = control_now(); /* workers earn from now on, even if a turn shows it later */
-	renewal_run(&w.inst);
-	assert_int_equal(w.inst.renewal.late, 1);
-	assert_true(renewal_waits(&w.inst)); /* workers have not taken the limits yet */
-	for (unsigned i = 0; i < 20 && renewal_waits(&w.inst); i++) {
-		publish_rest(&w.inst);
-		instance_world_turn_all(&w);
-		renewal_run(&w.inst);
+	renewal_run(&w->inst);
+	assert_int_equal(w->inst.renewal.late, 1);
+	assert_true(renewal_waits(&w->inst)); /* workers have not taken the limits yet */
+	for (unsigned i = 0; i < 20 && renewal_waits(&w->inst); i++) {
+		publish_rest(&w->inst);
+		instance_world_turn_all(w);
+		renewal_run(&w->inst);
 	}
-	assert_false(renewal_waits(&w.inst));
-	publish_rest(&w.inst);
-	while (bytes_passed(&w) - passed < 50000) { /* takes seconds by the rest */
-		instance_world_turn_all(&w);
-		renewal_run(&w.inst);
+	assert_false(renewal_waits(&w->inst));
+	publish_rest(&w->inst);
+	while (bytes_passed(w) - passed < 50000) { /* takes seconds by the rest */
+		instance_world_turn_all(w);
+		renewal_run(&w->inst);
 		assert_true(control_now() - began < PATIENCE);
 	}
 	took = control_now() - began;
 	assert_true((double)took / 1e9 * LIMIT + 1000 >= 50000 - 2 * INSTANCE_BYTES);
-	assert_int_equal(w.inst.workers[0].ending[w.inst.slots.of[0]], 0);
+	assert_int_equal(w->inst.workers[0].ending[w->inst.slots.of[0]], 0);
 }
 
 TEST(test_limits_end_without_control)
@@ -131,24 +130,22 @@ static void check_told_after_end(const char *policy)
 {
 	uint8_t ending = expiry_ending(100, 1);
 	uint64_t began, passed, took;
-	ENDED_BY(instance_world_close) struct instance_world w;
-
 	disk_new();
 	disk.exists = true;
-	instance_world_open_more(&w, ALONE, policy);
+	WORLD(w, policy, .more = ALONE);
 	for (began = control_now(); control_now() - began < 100 * MS;)
-		instance_world_turn_all(&w);
-	end_limits(&w, ending);
-	instance_world_turn_all(&w);
-	tell_ending(&w, ending);
+		instance_world_turn_all(w);
+	end_limits(w, ending);
+	instance_world_turn_all(w);
+	tell_ending(w, ending);
 	began = control_now();
-	passed = bytes_passed(&w);
+	passed = bytes_passed(w);
 	while ((took = control_now() - began) < 200 * MS)
-		instance_world_turn_all(&w);
-	passed = bytes_passed(&w) - passed;
+		instance_world_turn_all(w);
+	passed = bytes_passed(w) - passed;
 	took = control_now() - began;
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		assert_true(limit_ring_is_taken(&w.inst.workers[i].limit_ring));
+		assert_true(limit_ring_is_taken(&w->inst.workers[i].limit_ring));
 	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
 		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
 }
@@ -164,27 +161,26 @@ TEST(test_told_after_end)
 /* A worker that stalled does not get a renewal before it has emptied its ring. */
 TEST(test_limits_are_renewed_when_taken)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct expiry *expiry;
 	uint64_t until;
 
 	disk_new();
 	disk.exists = true;
-	instance_world_open_more(&w, ALONE, STEADY);
-	expiry = &w.inst.workers[1].expiry;
-	instance_world_turn_all(&w);
-	renewal_run(&w.inst);
+	WORLD(w, STEADY, .more = ALONE);
+	expiry = &w->inst.workers[1].expiry;
+	instance_world_turn_all(w);
+	renewal_run(&w->inst);
 	until = expiry_until(expiry);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		limit_ring_forget(&w.inst.workers[i].limit_ring, w.inst.slots.of[0]);
-	publish_all_later(&w.inst);
-	publish_rest(&w.inst);
-	instance_world_turn(&w, 0);
-	renewal_run(&w.inst);
+		limit_ring_forget(&w->inst.workers[i].limit_ring, w->inst.slots.of[0]);
+	publish_all_later(&w->inst);
+	publish_rest(&w->inst);
+	instance_world_turn(w, 0);
+	renewal_run(&w->inst);
 	assert_int_equal(expiry_until(expiry), until);
-	assert_true(expiry_until(&w.inst.workers[0].expiry) > until);
-	instance_world_turn(&w, 1);
-	renewal_run(&w.inst);
+	assert_true(expiry_until(&w->inst.workers[0].expiry) > until);
+	instance_world_turn(w, 1);
+	renewal_run(&w->inst);
 	assert_true(expiry_until(expiry) > until);
 }
 
@@ -267,40 +263,36 @@ TEST(test_parts_never_change)
 /* Workers hold no tokens, because they would keep them when the limit moves away. */
 TEST(test_workers_hold_nothing)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
-
 	disk_new();
-	instance_world_open_more(&w, ALONE, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"));
+	WORLD(w, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"), .more = ALONE);
 	usleep(1000);
-	instance_world_turn_all(&w);
-	assert_true(instance_world_totals(&w, 0).passed_packets > 0);
+	instance_world_turn_all(w);
+	assert_true(instance_world_totals(w, 0).passed_packets > 0);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		assert_int_equal(policy_line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
+		assert_int_equal(policy_line(w, i)->bucket.tokens >> TOKEN_BYTE, 0);
 }
 
 /* A new line earns nothing until the last worker has left the old one. */
 TEST(test_no_line_earns_during_another)
 {
 	struct policy_txn *x;
-	ENDED_BY(instance_world_close) struct instance_world w;
-
 	disk_new();
-	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s'"));
-	instance_world_write(&w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
-	assert_int_equal(policy_txn_prepare(&w.inst, w.file, w.inst.clock.hz, stderr, &x), 0);
+	WORLD(w, CAP(", 'limit': '8Mbit/s'"), .more = ALONE);
+	instance_world_write(w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
 	assert_int_equal(policy_txn_commit(x), 0);
-	publish_all_later(&w.inst);
-	assert_true(publish(&w.inst));
-	instance_world_turn(&w, 0);
-	instance_world_turn(&w, 0);
+	publish_all_later(&w->inst);
+	assert_true(publish(&w->inst));
+	instance_world_turn(w, 0);
+	instance_world_turn(w, 0);
 	assert_false(policy_txn_finish(x));
-	assert_true(worker_earns_bps(&w, 0) == 0 && worker_earns_bps(&w, 1) == 0);
+	assert_true(worker_earns_bps(w, 0) == 0 && worker_earns_bps(w, 1) == 0);
 	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
-		instance_world_turn_all(&w);
+		instance_world_turn_all(w);
 	policy_txn_free(x);
-	assert_true(publish(&w.inst));
-	instance_world_turn_all(&w);
-	assert_near(worker_earns_bps(&w, 0) + worker_earns_bps(&w, 1), LIMIT, 2);
+	assert_true(publish(&w->inst));
+	instance_world_turn_all(w);
+	assert_near(worker_earns_bps(w, 0) + worker_earns_bps(w, 1), LIMIT, 2);
 }
 
 #define MESSAGES 40 /* more than a worker takes in a turn */
@@ -313,23 +305,22 @@ TEST(test_all_messages_are_taken)
 	struct limit_profile profile = {
 		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
 	struct grace grace;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned turns = 0;
 
 	disk_new();
-	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
-	profile.policy = w.inst.slots.of[0];
+	WORLD(w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"), .more = ALONE);
+	profile.policy = w->inst.slots.of[0];
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		profile.meter.bucket.rate = 1 + i;
-		assert_true(limit_ring_send(&w.inst.workers[1].limit_ring, &profile));
+		assert_true(limit_ring_send(&w->inst.workers[1].limit_ring, &profile));
 	}
-	grace_begin(&grace, &w.inst);
-	assert_false(grace_done(&grace, &w.inst));
-	while (!grace_done(&grace, &w.inst)) {
+	grace_begin(&grace, &w->inst);
+	assert_false(grace_done(&grace, &w->inst));
+	while (!grace_done(&grace, &w->inst)) {
 		assert_true(turns++ < MESSAGES);
-		instance_world_turn_all(&w);
+		instance_world_turn_all(w);
 	}
-	assert_int_equal(policy_line(&w, 1)->other->profile.bucket.rate, MESSAGES);
+	assert_int_equal(policy_line(w, 1)->other->profile.bucket.rate, MESSAGES);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -12,8 +12,8 @@
 #include "clock.h"
 #include "commit.h"
 #include "credits.h"
-#include "etcd/etcd.h"
 #include "etcd_share.h"
+#include "etcd_world.h"
 #include "event.h"
 #include "instance.h"
 
@@ -23,13 +23,7 @@
 #define PLENTY   TOTAL
 #define BEGIN_NS (1000 * SECOND_NS)
 #define EPOCH    77
-#define FD       42
 
-struct etcd {
-	char nothing;
-};
-
-static struct etcd client;
 static struct config config;
 static struct policy policies[POLICIES];
 static struct instance inst;
@@ -38,12 +32,6 @@ static struct {
 	uint64_t now, step; /* the clock, and the time that a reading takes */
 	bool store, root, no_budget;
 	struct quota_view views[POLICIES];
-	/* The requested draws, and the results of the next ones. */
-	struct etcd_draw draws[100];
-	unsigned n_draws, opened, closed;
-	int open_error, draw_error, password_error;
-	struct etcd_answer answers[POLICIES];
-	unsigned n_answers;
 	/* Arguments of limiter_set_share(). */
 	unsigned shares, share_policy;
 	uint64_t share, share_ns;
@@ -103,64 +91,11 @@ int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, 
 	return fake.share_error;
 }
 
-int etcd_open(const struct etcd_params *params, struct etcd **out)
-{
-	assert_int_equal(params->n_endpoints, 1);
-	assert_string_equal(params->endpoints[0], "http://here:1");
-	assert_string_equal(params->prefix, "/weir");
-	assert_string_equal(params->limiter, "me");
-	assert_true(params->epoch == EPOCH);
-	assert_int_equal(params->timeout_ms, 2000);
-	assert_string_equal(params->ca_file, "ca");
-	assert_null(params->cert_file);
-	assert_string_equal(params->key_file, "key");
-	assert_null(params->user);
-	assert_null(params->password_file);
-	if (fake.open_error)
-		return fake.open_error;
-	fake.opened++;
-	*out = &client;
-	return 0;
-}
-
-int etcd_password_check(const char *file, uid_t user, char why[ETCD_WHY_MAX])
-{
-	snprintf(why, ETCD_WHY_MAX, "no use of %.100s", file);
-	return fake.password_error;
-}
-
-void etcd_close(struct etcd *etcd)
-{
-	fake.closed += etcd != NULL;
-}
-
-int etcd_draw(struct etcd *etcd, const struct etcd_draw *draw)
-{
-	assert_ptr_equal(etcd, &client);
-	assert_true(fake.n_draws < 100);
-	fake.draws[fake.n_draws++] = *draw;
-	return fake.draw_error;
-}
-
-int etcd_fd(const struct etcd *etcd)
-{
-	assert_ptr_equal(etcd, &client);
-	return FD;
-}
-
-int etcd_answer(struct etcd *etcd, struct etcd_answer *answer)
-{
-	assert_ptr_equal(etcd, &client);
-	if (fake.n_answers == 0)
-		return -EAGAIN;
-	*answer = fake.answers[--fake.n_answers];
-	return 0;
-}
-
 /* Starts with n policies p0, p1, …, whose quotas are drawn from etcd. */
 static void begin_share(unsigned n)
 {
 	memset(&fake, 0, sizeof(fake));
+	etcd_world = (struct etcd_world){0};
 	memset(&config, 0, sizeof(config));
 	memset(&inst, 0, sizeof(inst));
 	memset(policies, 0, sizeof(policies));
@@ -200,33 +135,24 @@ static bool look_later(uint64_t ns)
 	return look_now();
 }
 
-static struct etcd_answer *add_answer(unsigned policy, int result)
+/* Answers about policy pN in the present period. */
+static void add_answer(unsigned policy, int result)
 {
-	struct etcd_answer *answer = &fake.answers[fake.n_answers++];
-
-	*answer = (struct etcd_answer){.period = 7, .result = result};
-	snprintf(answer->budget, sizeof(answer->budget), "p%u", policy);
-	if (result)
-		snprintf(answer->why, sizeof(answer->why), "error %d", -result);
-	return answer;
+	etcd_world_add((char[]){'p', (char)('0' + policy), '\0'}, 7, result);
 }
 
 static void answer_units(unsigned policy, uint64_t total, uint64_t drawn, uint64_t left)
 {
-	struct etcd_answer *answer = add_answer(policy, 0);
-
-	answer->total = total;
-	answer->drawn = drawn;
-	answer->left = left;
+	etcd_world_add_units((char[]){'p', (char)('0' + policy), '\0'}, 7, total, drawn, left);
 }
 
 static void check_draw(unsigned i, const char *budget, uint64_t period, uint64_t units)
 {
-	assert_true(i < fake.n_draws);
-	assert_string_equal(fake.draws[i].budget, budget);
-	assert_int_equal(fake.draws[i].period, period);
-	assert_int_equal(fake.draws[i].total, TOTAL);
-	assert_int_equal(fake.draws[i].units, units);
+	assert_true(i < etcd_world.n_draws);
+	assert_string_equal(etcd_world.draws[i].budget, budget);
+	assert_int_equal(etcd_world.draws[i].period, period);
+	assert_int_equal(etcd_world.draws[i].total, TOTAL);
+	assert_int_equal(etcd_world.draws[i].units, units);
 }
 
 static void check_state(enum etcd_share_state state, const char *why)
@@ -252,16 +178,16 @@ static void begin_known(void)
 	assert_false(look_now());
 	answer_units(0, TOTAL, 300, TOTAL - 300);
 	assert_true(look_now());
-	fake.n_draws = fake.events = fake.shares = 0;
+	etcd_world.n_draws = fake.events = fake.shares = 0;
 }
 
 static void end_share(void)
 {
-	unsigned closed = fake.closed, opened = fake.opened;
+	unsigned closed = etcd_world.closed, opened = etcd_world.opened;
 
 	etcd_share_stop(&inst);
 	assert_null(inst.etcd_share);
-	assert_int_equal(fake.closed, closed + opened);
+	assert_int_equal(etcd_world.closed, closed + opened);
 }
 
 TEST(test_without)
@@ -290,7 +216,7 @@ TEST(test_without)
 	assert_int_equal(etcd_share_start(&inst), 0);
 	assert_true(etcd_share_next(&inst) == UINT64_MAX);
 	assert_false(look_now());
-	assert_int_equal(fake.opened, 0);
+	assert_int_equal(etcd_world.opened, 0);
 	end_share();
 	/* Only policies of etcd have a budget. */
 	for (unsigned drawn = 0; drawn < 2; drawn++) {
@@ -331,7 +257,7 @@ static void check_password_of(const char *path, uid_t user, const char *remedy, 
 
 	snprintf(config.ledger.etcd_password_file, sizeof(config.ledger.etcd_password_file), "%s",
 		path);
-	fake.password_error = -EACCES;
+	etcd_world.password_error = -EACCES;
 	assert_int_equal(etcd_share_check(&config.ledger, user, &to), -EACCES);
 	assert_int_equal(heard.n, 1);
 	assert_string_equal(heard.place, "ledger.etcd.password_file");
@@ -339,7 +265,7 @@ static void check_password_of(const char *path, uid_t user, const char *remedy, 
 	assert_string_equal(heard.found, text);
 	assert_string_equal(heard.remedy, remedy);
 	assert_int_equal(heard.absent, absent);
-	fake.password_error = 0;
+	etcd_world.password_error = 0;
 	assert_int_equal(etcd_share_check(&config.ledger, user, &to), 0);
 	assert_int_equal(heard.n, 1);
 }
@@ -375,7 +301,7 @@ TEST(test_password)
 	check_password_of("/dev/null/file", mine, "none", false);
 	/* An unusable file prevents the start. Without a user no file is needed. */
 	end_share();
-	fake.password_error = -EACCES;
+	etcd_world.password_error = -EACCES;
 	assert_int_equal(etcd_share_start(&inst), -EACCES);
 	assert_null(inst.etcd_share);
 	config.ledger.etcd_user[0] = '\0';
@@ -394,19 +320,19 @@ TEST(test_open_later)
 	assert_false(look_now());
 	check_event(1, EVENT_ETCD_AWAY, "why=No such file or directory;");
 	fake.store = true;
-	fake.open_error = -EINVAL;
+	etcd_world.open_error = -EINVAL;
 	for (size_t i = 0; i < COUNT(waits_ms); i++) {
 		check_state(DRAW_AWAY, i ? strerror(EINVAL) : strerror(ENOENT));
 		assert_false(look_later(waits_ms[i] * MS_NS - 1));
-		fake.open_error = i == 5 ? 0 : -EINVAL;
-		assert_int_equal(fake.opened, 0);
+		etcd_world.open_error = i == 5 ? 0 : -EINVAL;
+		assert_int_equal(etcd_world.opened, 0);
 		assert_int_equal(etcd_share_fd(&inst), -1);
 		assert_false(look_later(1));
 	}
 	assert_int_equal(fake.events, 1);
-	assert_int_equal(fake.opened, 1);
-	assert_int_equal(etcd_share_fd(&inst), FD);
-	assert_int_equal(fake.n_draws, 1);
+	assert_int_equal(etcd_world.opened, 1);
+	assert_int_equal(etcd_share_fd(&inst), ETCD_WORLD_FD);
+	assert_int_equal(etcd_world.n_draws, 1);
 	answer_units(0, TOTAL, 0, TOTAL);
 	assert_true(look_now());
 	check_event(2, EVENT_ETCD_ANSWERS, "how=answers again;");
@@ -424,7 +350,8 @@ TEST(test_first_answers)
 
 	begin_share(3);
 	assert_false(look_now());
-	assert_int_equal(fake.n_draws, 1);
+	assert_string_equal(etcd_world.params, "1 http://here:1 /weir me 77 2000 ca - key - -");
+	assert_int_equal(etcd_world.n_draws, 1);
 	check_draw(0, "p0", 7, 0);
 	check_state(DRAW_CONNECTING, "");
 	view = etcd_share_budget(&inst, 0);
@@ -435,9 +362,9 @@ TEST(test_first_answers)
 	assert_false(etcd_share_budget(&inst, 1).asked);
 	assert_true(etcd_share_next(&inst) == fake.now + 50 * MS_NS);
 	assert_false(look_later(50 * MS_NS));
-	assert_int_equal(fake.n_draws, 1);
+	assert_int_equal(etcd_world.n_draws, 1);
 	answer_units(0, 2 * TOTAL, 300, TOTAL - 5);
-	fake.answers[0].logged_in = true;
+	etcd_world.answers[0].logged_in = true;
 	assert_true(look_later(1));
 	check_event(1, EVENT_ETCD_ANSWERS, "how=answers;");
 	check_state(DRAW_CONNECTED, "");
@@ -451,13 +378,13 @@ TEST(test_first_answers)
 	assert_int_equal(view.drawn, 300);
 	assert_int_equal(view.left, TOTAL - 5);
 	assert_true(view.as_of_ns == fake.now);
-	assert_int_equal(fake.n_draws, 3); /* the others, in turn from the next one on */
+	assert_int_equal(etcd_world.n_draws, 3); /* the others, in turn from the next one on */
 	check_draw(1, "p2", 7, 0);
 	check_draw(2, "p1", 7, 0);
 	/* Answers about a removed policy or another period are ignored. */
 	add_answer(9, 0);
 	answer_units(1, TOTAL, 4, TOTAL);
-	fake.answers[1].period = 6;
+	etcd_world.answers[1].period = 6;
 	assert_false(look_now());
 	assert_int_equal(fake.shares, 1);
 	assert_false(etcd_share_budget(&inst, 1).known);
@@ -472,12 +399,12 @@ TEST(test_logged_in)
 	look_now();
 	for (unsigned i = 0; i < 2; i++) {
 		answer_units(0, TOTAL, 300, TOTAL);
-		fake.answers[0].logged_in = i == 0;
+		etcd_world.answers[0].logged_in = i == 0;
 		assert_int_equal(look_now(), i == 0);
 		assert_true(etcd_share_view(&inst, &view));
 		assert_int_equal(view.logged_in, i == 0);
 		look_later(10 * SECOND_NS); /* repeats the request */
-		assert_int_equal(fake.n_draws, 2 + i);
+		assert_int_equal(etcd_world.n_draws, 2 + i);
 	}
 	assert_int_equal(fake.shares, 1); /* an unchanged answer has no effect */
 	end_share();
@@ -514,8 +441,8 @@ TEST(test_sizes)
 		fake.views[0].recovering = rows[i].recovering;
 		fake.views[0].undated = rows[i].undated;
 		assert_false(look_later(50 * MS_NS));
-		if (fake.n_draws != (rows[i].units > 0))
-			fail_msg("row %zu: %u draws", i, fake.n_draws);
+		if (etcd_world.n_draws != (rows[i].units > 0))
+			fail_msg("row %zu: %u draws", i, etcd_world.n_draws);
 		if (rows[i].units)
 			check_draw(0, "p0", 7, rows[i].units);
 		assert_true(etcd_share_next(&inst) == fake.now + (rows[i].pace ? 5 : 50) * MS_NS);
@@ -539,18 +466,18 @@ TEST(test_dry)
 	check_draw(1, "p0", 7, 10000);
 	answer_units(0, 300000, 310 + CHUNK, 0);
 	assert_true(look_now());
-	assert_int_equal(fake.n_draws, 2);
+	assert_int_equal(etcd_world.n_draws, 2);
 	look_later(2000 * MS_NS - 1);
-	assert_int_equal(fake.n_draws, 2);
+	assert_int_equal(etcd_world.n_draws, 2);
 	look_later(50 * MS_NS);
-	assert_int_equal(fake.n_draws, 3);
+	assert_int_equal(etcd_world.n_draws, 3);
 	check_draw(2, "p0", 7, 6000);
 	/* A new period starts immediately with the whole quota. */
 	answer_units(0, 300000, 310 + CHUNK, 0);
 	assert_false(look_now());
 	fake.views[0].period = 8;
 	look_later(50 * MS_NS);
-	assert_int_equal(fake.n_draws, 4);
+	assert_int_equal(etcd_world.n_draws, 4);
 	check_draw(3, "p0", 8, 6000);
 	assert_int_equal(etcd_share_budget(&inst, 0).left, 300000);
 	assert_int_equal(etcd_share_budget(&inst, 0).drawn, 0);
@@ -573,9 +500,9 @@ TEST(test_waits)
 		look_later(50 * MS_NS);
 		assert_true(etcd_share_next(&inst) == fake.now + 5 * MS_NS);
 		look_later(patience - 1);
-		assert_int_equal(fake.n_draws, 0);
+		assert_int_equal(etcd_world.n_draws, 0);
 		look_later(5 * MS_NS);
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		check_draw(0, "p0", 7, CHUNK - 36);
 		/*
 		 * After units arrived the wait starts again. Units held by the group count again.
@@ -584,14 +511,14 @@ TEST(test_waits)
 		fake.views[0].balance = 64;
 		assert_true(look_now());
 		look_later(patience - 1);
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		fake.views[0].waiting = false;
 		look_later(50 * MS_NS);
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		fake.views[0].waiting = true;
 		look_later(50 * MS_NS);
 		look_later(patience);
-		assert_int_equal(fake.n_draws, 2);
+		assert_int_equal(etcd_world.n_draws, 2);
 		check_draw(1, "p0", 7, CHUNK - 64 - 36);
 		end_share();
 	}
@@ -604,20 +531,20 @@ TEST(test_alone)
 	fake.views[0].waiting = true;
 	look_later(50 * MS_NS);
 	look_later(1000 * MS_NS);
-	assert_int_equal(fake.n_draws, 1);
+	assert_int_equal(etcd_world.n_draws, 1);
 	answer_units(0, TOTAL, 400, TOTAL);
 	fake.views[0].waiting = false;
 	assert_true(look_now());
 	fake.views[0].remaining = 0;
 	look_later(9900 * MS_NS); /* for a time it draws like a root */
-	assert_int_equal(fake.n_draws, 2);
+	assert_int_equal(etcd_world.n_draws, 2);
 	check_draw(1, "p0", 7, CHUNK);
 	answer_units(0, TOTAL, 500, TOTAL);
 	fake.views[0].remaining = PLENTY;
 	assert_true(look_now());
 	fake.views[0].remaining = 0;
 	look_later(100 * MS_NS);
-	assert_int_equal(fake.n_draws, 2);
+	assert_int_equal(etcd_world.n_draws, 2);
 	end_share();
 }
 
@@ -633,15 +560,15 @@ TEST(test_refresh)
 		begin_known();
 		config.gossip.n_roster = rows[i].roster;
 		look_later(rows[i].ns - 1);
-		assert_int_equal(fake.n_draws, 0);
+		assert_int_equal(etcd_world.n_draws, 0);
 		look_later(50 * MS_NS);
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		check_draw(0, "p0", 7, 0);
 		/* A refresh that finds no remaining units does not delay a draw. */
 		answer_units(0, TOTAL, 300, 0);
 		fake.views[0].remaining = 0;
 		assert_false(look_now());
-		assert_int_equal(fake.n_draws, 2);
+		assert_int_equal(etcd_world.n_draws, 2);
 		check_draw(1, "p0", 7, 6000);
 		end_share();
 	}
@@ -673,9 +600,9 @@ TEST(test_budget_errors)
 			check_state(DRAW_CONNECTED, why);
 			assert_int_equal(etcd_share_budget(&inst, 0).error, rows[i].result);
 			look_later(rows[i].wait_ms * MS_NS - 1);
-			assert_int_equal(fake.n_draws, 1 + k);
+			assert_int_equal(etcd_world.n_draws, 1 + k);
 			look_later(50 * MS_NS);
-			assert_int_equal(fake.n_draws, 2 + k);
+			assert_int_equal(etcd_world.n_draws, 2 + k);
 		}
 		answer_units(0, TOTAL, 301, TOTAL);
 		assert_true(look_now());
@@ -694,7 +621,7 @@ TEST(test_errors_said)
 	fake.views[0].remaining = 0;
 	for (unsigned i = 0; i < 70; i++) {
 		look_later(5000 * MS_NS);
-		fake.n_draws = 0;
+		etcd_world.n_draws = 0;
 		add_answer(0, i % 2 ? -EPERM : -EPROTO);
 		assert_false(look_now());
 		assert_int_equal(fake.events, i < 64 ? i + 1 : 64);
@@ -711,13 +638,13 @@ TEST(test_away)
 	fake.views[0].remaining = 0;
 	look_later(50 * MS_NS);
 	for (size_t i = 0; i < COUNT(waits_ms); i++) {
-		assert_int_equal(fake.n_draws, 1 + i);
+		assert_int_equal(etcd_world.n_draws, 1 + i);
 		add_answer(0, i % 2 ? -ETIMEDOUT : -ENETUNREACH);
 		assert_false(look_now());
 		check_event(1, EVENT_ETCD_AWAY, "why=error 101;");
 		check_state(DRAW_AWAY, i % 2 ? "error 110" : "error 101");
 		look_later(waits_ms[i] * MS_NS - 1);
-		assert_int_equal(fake.n_draws, 1 + i);
+		assert_int_equal(etcd_world.n_draws, 1 + i);
 		look_later(50 * MS_NS);
 	}
 	answer_units(0, TOTAL, 301, TOTAL);
@@ -734,9 +661,9 @@ TEST(test_away)
 	look_now();
 	check_event(3, EVENT_ETCD_AWAY, "why=error 13;");
 	look_later(250 * MS_NS - 1);
-	assert_int_equal(fake.n_draws, 8);
+	assert_int_equal(etcd_world.n_draws, 8);
 	look_later(50 * MS_NS);
-	assert_int_equal(fake.n_draws, 9);
+	assert_int_equal(etcd_world.n_draws, 9);
 	end_share();
 }
 
@@ -754,7 +681,7 @@ TEST(test_fenced)
 			look_now();
 			look_later(10 * SECOND_NS);
 		}
-		fake.events = fake.n_draws = 0;
+		fake.events = etcd_world.n_draws = 0;
 		add_answer(0, -ESTALE);
 		assert_false(look_now());
 		check_event(1, EVENT_ETCD_FENCED,
@@ -769,7 +696,7 @@ TEST(test_fenced)
 		add_answer(0, -ESTALE);
 		look_now();
 		assert_int_equal(fake.events, 1);
-		assert_int_equal(fake.n_draws, 0);
+		assert_int_equal(etcd_world.n_draws, 0);
 		end_share();
 	}
 }
@@ -782,7 +709,7 @@ TEST(test_fenced_after_units)
 	answer_units(0, TOTAL, 300, TOTAL);
 	fake.views[0].remaining = 0;
 	assert_true(look_now());
-	assert_int_equal(fake.n_draws, 3);
+	assert_int_equal(etcd_world.n_draws, 3);
 	add_answer(0, -ESTALE); /* the second of two */
 	answer_units(1, TOTAL, 5, TOTAL);
 	assert_true(look_now());
@@ -798,15 +725,15 @@ TEST(test_at_a_time)
 	look_now();
 	answer_units(0, TOTAL, 0, TOTAL);
 	look_now();
-	assert_int_equal(fake.n_draws, 1 + 8);
+	assert_int_equal(etcd_world.n_draws, 1 + 8);
 	check_draw(1, "p1", 7, 0);
 	check_draw(8, "p8", 7, 0);
 	look_later(SECOND_NS);
-	assert_int_equal(fake.n_draws, 9);
+	assert_int_equal(etcd_world.n_draws, 9);
 	answer_units(1, TOTAL, 0, TOTAL);
 	answer_units(2, TOTAL, 0, TOTAL);
 	look_now();
-	assert_int_equal(fake.n_draws, 10);
+	assert_int_equal(etcd_world.n_draws, 10);
 	check_draw(9, "p9", 7, 0);
 	end_share();
 }
@@ -821,14 +748,14 @@ TEST(test_not_asked)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		begin_share(1);
-		fake.draw_error = rows[i].error;
+		etcd_world.draw_error = rows[i].error;
 		look_now();
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		assert_int_equal(etcd_share_budget(&inst, 0).asked, rows[i].asked);
 		look_later(5000 * MS_NS - 1);
-		assert_int_equal(fake.n_draws, 1);
+		assert_int_equal(etcd_world.n_draws, 1);
 		look_later(50 * MS_NS);
-		assert_int_equal(fake.n_draws, rows[i].asked ? 1 : 2);
+		assert_int_equal(etcd_world.n_draws, rows[i].asked ? 1 : 2);
 		end_share();
 	}
 }
@@ -845,9 +772,9 @@ TEST(test_not_taken)
 	assert_int_equal(etcd_share_budget(&inst, 0).error, -EINVAL);
 	assert_false(etcd_share_budget(&inst, 0).known);
 	look_later(5000 * MS_NS - 1);
-	assert_int_equal(fake.n_draws, 1);
+	assert_int_equal(etcd_world.n_draws, 1);
 	look_later(50 * MS_NS);
-	assert_int_equal(fake.n_draws, 2);
+	assert_int_equal(etcd_world.n_draws, 2);
 	end_share();
 }
 

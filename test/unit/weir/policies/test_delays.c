@@ -80,11 +80,10 @@ static struct delays_totals totals_of(struct instance_world *w, unsigned policy)
 TEST(test_totals)
 {
 	struct delays_totals totals;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, WAITS("waits", "") ", " DROPS);
 
-	instance_world_open(&w, WAITS("waits", "") ", " DROPS);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		struct policy_shape *shape = shape_of(&w, i, 0);
+		struct policy_shape *shape = shape_of(w, i, 0);
 
 		shape->waited = 10 + i;
 		shape->marked = 20 + i;
@@ -92,9 +91,9 @@ TEST(test_totals)
 			shape->dropped[r] = 100 * r + i;
 		shape->delay.bins[3 + i] = UINT32_MAX;
 	}
-	delays_look(&w.inst, control_now());
-	shape_of(&w, 0, 0)->delay.bins[3] += 6; /* beyond 2^32 */
-	totals = totals_of(&w, 0);
+	delays_look(&w->inst, control_now());
+	shape_of(w, 0, 0)->delay.bins[3] += 6; /* beyond 2^32 */
+	totals = totals_of(w, 0);
 	assert_int_equal(totals.waited, 21);
 	assert_int_equal(totals.marked, 41);
 	for (unsigned r = 0; r < DROP_SHAPE_REASONS; r++)
@@ -102,10 +101,10 @@ TEST(test_totals)
 	assert_int_equal(totals.delay.bins[3], UINT32_MAX + UINT64_C(6));
 	assert_int_equal(totals.delay.bins[4], UINT32_MAX);
 	assert_int_equal(delay_count(&totals.delay), 2 * (uint64_t)UINT32_MAX + 6);
-	totals = totals_of(&w, 1); /* policy without a queue */
+	totals = totals_of(w, 1); /* policy without a queue */
 	assert_int_equal(totals.waited, 0);
 	assert_int_equal(delay_count(&totals.delay), 0);
-	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
+	assert_null(delays_window(&w->inst, slot_of(w, 0)));
 }
 
 /* A tick checks some policies in turn, and so reaches all of them after some ticks. */
@@ -178,50 +177,48 @@ TEST(test_marked)
 TEST(test_moved)
 {
 	struct delays_totals totals;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint32_t previous;
+	WORLD(w, WAITS("waits", OBJECTIVE));
 
-	instance_world_open(&w, WAITS("waits", OBJECTIVE));
-	previous = slot_of(&w, 0);
-	shape_of(&w, 1, 0)->waited = 7;
-	shape_of(&w, 1, 0)->delay.bins[5] = 3;
-	assert_int_equal(delays_waited_before(&w.inst, previous), 0);
+	previous = slot_of(w, 0);
+	shape_of(w, 1, 0)->waited = 7;
+	shape_of(w, 1, 0)->delay.bins[5] = 3;
+	assert_int_equal(delays_waited_before(&w->inst, previous), 0);
 	for (unsigned times = 1; times <= 2; times++) { /* the second move carries earlier counts */
-		x = begin_reload(&w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
-						: WAITS("waits", OBJECTIVE));
-		assert_int_not_equal(slot_of(&w, 0), previous);
-		assert_int_equal(totals_of(&w, 0).waited, 7 * times); /* workers use both */
-		assert_memory_equal(delays_window(&w.inst, slot_of(&w, 0)),
-			delays_window(&w.inst, previous), sizeof(struct delay_window));
-		end_reload(&w, x);
-		previous = slot_of(&w, 0);
-		assert_int_equal(delays_waited_before(&w.inst, previous), 7 * times);
-		shape_of(&w, 1, 0)->waited = 7;
-		shape_of(&w, 1, 0)->delay.bins[5] = 3;
-		totals = totals_of(&w, 0);
+		x = begin_reload(w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
+					       : WAITS("waits", OBJECTIVE));
+		assert_int_not_equal(slot_of(w, 0), previous);
+		assert_int_equal(totals_of(w, 0).waited, 7 * times); /* workers use both */
+		assert_memory_equal(delays_window(&w->inst, slot_of(w, 0)),
+			delays_window(&w->inst, previous), sizeof(struct delay_window));
+		end_reload(w, x);
+		previous = slot_of(w, 0);
+		assert_int_equal(delays_waited_before(&w->inst, previous), 7 * times);
+		shape_of(w, 1, 0)->waited = 7;
+		shape_of(w, 1, 0)->delay.bins[5] = 3;
+		totals = totals_of(w, 0);
 		assert_int_equal(totals.waited, 7 * (times + 1));
 		assert_int_equal(totals.delay.bins[5], 3 * (times + 1));
-		assert_non_null(delays_window(&w.inst, previous));
+		assert_non_null(delays_window(&w->inst, previous));
 	}
-	reload(&w, DROPS);
-	reload(&w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */
-	assert_int_equal(totals_of(&w, 1).waited, 0);
-	assert_int_equal(delays_waited_before(&w.inst, slot_of(&w, 1)), 0);
+	reload(w, DROPS);
+	reload(w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */
+	assert_int_equal(totals_of(w, 1).waited, 0);
+	assert_int_equal(delays_waited_before(&w->inst, slot_of(w, 1)), 0);
 }
 
 /* Delays from before the objective existed do not count against it. */
 TEST(test_new_objective)
 {
 	const struct delay_window *window;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, WAITS("waits", ""));
 
-	instance_world_open(&w, WAITS("waits", ""));
-	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
-	shape_of(&w, 0, 0)->delay.bins[5] = 2;
-	shape_of(&w, 1, 0)->delay.bins[5] = 1;
-	reload(&w, WAITS("waits", OBJECTIVE));
-	window = delays_window(&w.inst, slot_of(&w, 0));
+	assert_null(delays_window(&w->inst, slot_of(w, 0)));
+	shape_of(w, 0, 0)->delay.bins[5] = 2;
+	shape_of(w, 1, 0)->delay.bins[5] = 1;
+	reload(w, WAITS("waits", OBJECTIVE));
+	window = delays_window(&w->inst, slot_of(w, 0));
 	assert_non_null(window);
 	for (unsigned i = 0; i < DELAY_WINDOW_WINDOWS; i++) {
 		const struct delay_window_marks *marks = &window->windows[i];

@@ -28,6 +28,7 @@
 #include "plane_maps.h"
 #include "police/policy_state.h"
 #include "policy_txn.h"
+#include "show.h"
 #include "start.h"
 #include "tick.h"
 #include "totals.h"
@@ -1102,6 +1103,19 @@ TEST_WITH(test_clock, forget_before, NULL)
 	}
 }
 
+static void expect_wire_alarm(struct instance *inst, const char *text)
+{
+	json_t *health = show_health(NULL, inst);
+	const json_t *number = json_object_get(json_object_get(health, "active"), "wire_open");
+
+	assert_int_equal(json_integer_value(number), text[0] != '\0');
+	if (text[0])
+		assert_string_equal(
+			json_string_value(json_array_get(json_object_get(health, "alarms"), 0)),
+			text);
+	json_decref(health);
+}
+
 /* Bypassing packets have an event at their beginning, and one after three seconds without any. */
 TEST_WITH(test_past, forget_before, NULL)
 {
@@ -1129,7 +1143,9 @@ TEST_WITH(test_past, forget_before, NULL)
 	bypass.now = (struct bypass_past){.packets = 5, .bytes = 500};
 	run_bypasses(&inst, at + SECOND_NS - 1, 0, false); /* too early */
 	assert_int_equal(plane.told_time, told + 1);
+	expect_wire_alarm(&inst, "");
 	run_bypasses(&inst, at + SECOND_NS, 1, true);
+	expect_wire_alarm(&inst, "port a: packets go straight to the other port, past every limit");
 	expect_event(events_number() - 1, "wire_open", "port", "a");
 	assert_int_equal(bypasses_past(&inst, 0).bytes, 500);
 	assert_int_equal(bypasses_past(&inst, 1).bytes, 0);

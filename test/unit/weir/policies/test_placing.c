@@ -793,16 +793,15 @@ TEST(test_left)
 /* Rings shared by workers are freed once, for each owner and direction. */
 TEST(test_rings_go)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, PLACED);
 
-	instance_world_open(&w, PLACED);
 	for (unsigned i = 0; i < 2; i++) {
 		struct rx_rings *rings = rx_rings_create(i, INSTANCE_WORKERS, 1);
 
 		assert_non_null(rings);
-		assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
+		assert_int_equal(rx_rings_open(rings, w->inst.workers, w->inst.slots.capacity), 0);
 		for (unsigned k = 0; k < INSTANCE_WORKERS; k++)
-			w.inst.workers[k].paths[i].rings = rings;
+			w->inst.workers[k].paths[i].rings = rings;
 	}
 }
 
@@ -822,17 +821,16 @@ static int prepare_placed(const void *argument)
 /* A failed allocation at any point returns an error, and the placement is removed completely. */
 TEST(test_without_memory)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS, 1);
+	WORLD(w, PLACED);
 
-	instance_world_open(&w, PLACED);
 	assert_non_null(rings);
-	assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
-	w.inst.workers[0].paths[0].rings = rings;
-	w.inst.placings->room = 1;
+	assert_int_equal(rx_rings_open(rings, w->inst.workers, w->inst.slots.capacity), 0);
+	w->inst.workers[0].paths[0].rings = rings;
+	w->inst.placings->room = 1;
 	fault_try(&(struct fault_subject){.name = "placing",
 		.run = prepare_placed,
-		.argument = &w.inst,
+		.argument = &w->inst,
 		.kinds = FAULT_MEMORY,
 		.at_least = 4 + INSTANCE_WORKERS});
 }

@@ -44,54 +44,51 @@ static void quiescent_all(struct instance_world *w)
 TEST(test_only_what_changed)
 {
 	struct limit_profile last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, RESERVED ", " DIVIDED);
 
-	instance_world_open(&w, RESERVED ", " DIVIDED);
-	publish_all_later(&w.inst);
-	assert_true(publish_rest(&w.inst));
+	publish_all_later(&w->inst);
+	assert_true(publish_rest(&w->inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		assert_int_equal(take_posted_limits(&w, i, &last), 0);
-	change_sampling(&w, 1, 7);
-	assert_true(publish_rest(&w.inst));
+		assert_int_equal(take_posted_limits(w, i, &last), 0);
+	change_sampling(w, 1, 7);
+	assert_true(publish_rest(&w->inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		assert_int_equal(take_posted_limits(&w, i, &last), 1);
-		assert_int_equal(last.policy, w.inst.slots.of[1]);
+		assert_int_equal(take_posted_limits(w, i, &last), 1);
+		assert_int_equal(last.policy, w->inst.slots.of[1]);
 		assert_int_equal(last.sample_shift, 7);
 	}
-	assert_true(publish_rest(&w.inst));
-	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
+	assert_true(publish_rest(&w->inst));
+	assert_int_equal(take_posted_limits(w, 0, &last), 0);
 }
 
 /* A slot without a policy is not published any more. */
 TEST(test_never)
 {
 	struct limit_profile last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, RESERVED);
 
-	instance_world_open(&w, RESERVED);
-	change_sampling(&w, 0, 7);
-	publish_never(&w.inst, w.inst.slots.of[0]);
-	assert_true(publish_rest(&w.inst));
-	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
+	change_sampling(w, 0, 7);
+	publish_never(&w->inst, w->inst.slots.of[0]);
+	assert_true(publish_rest(&w->inst));
+	assert_int_equal(take_posted_limits(w, 0, &last), 0);
 }
 
 /* After the TSC was set back, all limits are published again and shared buckets restart. */
 TEST(test_restart)
 {
 	struct limit_profile last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, DIVIDED ", " RESERVED);
 
-	instance_world_open(&w, DIVIDED ", " RESERVED);
-	publish_all_later(&w.inst);
-	assert_true(publish_rest(&w.inst));
+	publish_all_later(&w->inst);
+	assert_true(publish_rest(&w->inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		assert_int_equal(take_posted_limits(&w, i, &last), 0);
-	publish_restart(&w.inst);
-	for (unsigned p = 0; p < w.inst.n_policies; p++)
-		assert_true(w.inst.engine.slots[w.inst.slots.of[p]].restarts);
-	assert_true(publish_rest(&w.inst));
+		assert_int_equal(take_posted_limits(w, i, &last), 0);
+	publish_restart(&w->inst);
+	for (unsigned p = 0; p < w->inst.n_policies; p++)
+		assert_true(w->inst.engine.slots[w->inst.slots.of[p]].restarts);
+	assert_true(publish_rest(&w->inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		assert_int_equal(take_posted_limits(&w, i, &last), w.inst.n_policies);
+		assert_int_equal(take_posted_limits(w, i, &last), w->inst.n_policies);
 }
 
 static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
@@ -110,20 +107,19 @@ static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
 TEST(test_full_ring)
 {
 	struct limit_profile last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, DIVIDED);
 
-	instance_world_open(&w, DIVIDED);
-	fill_limit_ring_ring(&w.inst.workers[1].limit_ring, w.inst.slots.of[0]);
-	change_sampling(&w, 0, 5);
-	assert_false(publish_rest(&w.inst));
-	assert_int_equal(take_posted_limits(&w, 0, &last), 1);
+	fill_limit_ring_ring(&w->inst.workers[1].limit_ring, w->inst.slots.of[0]);
+	change_sampling(w, 0, 5);
+	assert_false(publish_rest(&w->inst));
+	assert_int_equal(take_posted_limits(w, 0, &last), 1);
 	assert_int_equal(last.sample_shift, 5);
-	change_sampling(&w, 0, 6);
-	assert_false(publish_rest(&w.inst));
-	assert_true(take_posted_limits(&w, 1, &last) > 1);
-	assert_true(publish_rest(&w.inst));
+	change_sampling(w, 0, 6);
+	assert_false(publish_rest(&w->inst));
+	assert_true(take_posted_limits(w, 1, &last) > 1);
+	assert_true(publish_rest(&w->inst));
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		assert_int_equal(take_posted_limits(&w, i, &last), 1);
+		assert_int_equal(take_posted_limits(w, i, &last), 1);
 		assert_int_equal(last.sample_shift, 6);
 	}
 }
@@ -135,29 +131,28 @@ TEST(test_full_ring)
 TEST(test_behind)
 {
 	struct limit_profile last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, DIVIDED ", " RESERVED);
 
-	instance_world_open(&w, DIVIDED ", " RESERVED);
-	fill_limit_ring_ring(&w.inst.workers[0].limit_ring, w.inst.slots.of[0]);
+	fill_limit_ring_ring(&w->inst.workers[0].limit_ring, w->inst.slots.of[0]);
 	for (uint8_t shift = 1; shift <= 15; shift++) {
 		for (unsigned p = 0; p < 2; p++) {
-			change_sampling(&w, p, shift);
-			publish_rest(&w.inst);
-			assert_int_equal(take_posted_limits(&w, 1, &last), 1);
-			assert_int_equal(last.policy, w.inst.slots.of[p]);
+			change_sampling(w, p, shift);
+			publish_rest(&w->inst);
+			assert_int_equal(take_posted_limits(w, 1, &last), 1);
+			assert_int_equal(last.policy, w->inst.slots.of[p]);
 			assert_int_equal(last.sample_shift, shift);
 		}
-		assert_true(instance_has_published(&w.inst, 1));
+		assert_true(instance_has_published(&w->inst, 1));
 	}
-	assert_false(instance_has_published(&w.inst, 0));
+	assert_false(instance_has_published(&w->inst, 0));
 	/* The second policy is removed meanwhile. */
-	publish_never(&w.inst, w.inst.slots.of[1]);
-	assert_true(take_posted_limits(&w, 0, &last) > 1);
-	assert_true(publish_rest(&w.inst));
-	assert_int_equal(take_posted_limits(&w, 0, &last), 1);
-	assert_int_equal(last.policy, w.inst.slots.of[0]);
+	publish_never(&w->inst, w->inst.slots.of[1]);
+	assert_true(take_posted_limits(w, 0, &last) > 1);
+	assert_true(publish_rest(&w->inst));
+	assert_int_equal(take_posted_limits(w, 0, &last), 1);
+	assert_int_equal(last.policy, w->inst.slots.of[0]);
 	assert_int_equal(last.sample_shift, 15);
-	assert_true(publish_is_done(&w.inst));
+	assert_true(publish_is_done(&w->inst));
 }
 
 /* Changes the limits in the limiter, and not in the instance's policies. */
@@ -192,18 +187,17 @@ TEST(test_shared_buckets_wait_for_nobody)
 {
 	struct shared_bucket_profile seen[3];
 	struct shared_bucket *shared;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, RESERVED);
 
-	instance_world_open(&w, RESERVED);
-	shared = &w.inst.engine.shared_buckets[w.inst.slots.of[0]];
-	quiescent_all(&w);
+	shared = &w->inst.engine.shared_buckets[w->inst.slots.of[0]];
+	quiescent_all(w);
 	for (unsigned i = 0; i < 3; i++) {
-		relimit_policies(&w, 100000000 << i);
-		assert_near(rate_of(&w, 0), 12500000 << i, 1);
-		assert_true(publish_rest(&w.inst));
+		relimit_policies(w, 100000000 << i);
+		assert_near(rate_of(w, 0), 12500000 << i, 1);
+		assert_true(publish_rest(&w->inst));
 		seen[i] = shared_bucket_read(shared);
 		assert_near((double)seen[i].rate, (double)(seen[0].rate << i), 8);
-		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0); /* worker 1 is never quiescent */
+		rte_rcu_qsbr_quiescent(w->inst.publisher.rcu, 0); /* worker 1 is never quiescent */
 	}
 }
 
@@ -212,20 +206,19 @@ TEST(test_parts)
 {
 	struct limit_profile alone, parts;
 	struct limiter_view view;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned __int128 sum = 0;
 	uint32_t slot;
+	WORLD(w, DIVIDED);
 
-	instance_world_open(&w, DIVIDED);
-	slot = w.inst.slots.of[0];
-	limiter_view(w.inst.limiter, 0, &view);
-	assert_int_equal(limit_profile_init(&alone, &w.config->policies[0], slot, &view,
-				 &w.inst.engine.slots[slot].sampling, 1, w.inst.clock.hz),
+	slot = w->inst.slots.of[0];
+	limiter_view(w->inst.limiter, 0, &view);
+	assert_int_equal(limit_profile_init(&alone, &w->config->policies[0], slot, &view,
+				 &w->inst.engine.slots[slot].sampling, 1, w->inst.clock.hz),
 		0);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		change_sampling(&w, 0, (uint8_t)(3 + i)); /* a change for both */
-		assert_true(publish_rest(&w.inst));
-		assert_int_equal(take_posted_limits(&w, i, &parts), i + 1);
+		change_sampling(w, 0, (uint8_t)(3 + i)); /* a change for both */
+		assert_true(publish_rest(&w->inst));
+		assert_int_equal(take_posted_limits(w, i, &parts), i + 1);
 		sum += (uint64_t)parts.meter.bucket.rate;
 	}
 	assert_true(sum <= (uint64_t)alone.meter.bucket.rate);

@@ -10,6 +10,7 @@
 #include "base/expiry.h"
 #include "base/time.h"
 #include "clock.h"
+#include "control_clock.h"
 #include "event.h"
 #include "kernel_lines.h"
 #include "publish.h"
@@ -17,7 +18,7 @@
 #include "store/store.h"
 #include "tick.h"
 
-#define NOW   (100 * SECOND_NS)
+#define NOW   clock_ns
 #define LEASE (3600 * SECOND_NS) /* longer than any test takes */
 
 #define POLICIES                                                                     \
@@ -30,12 +31,6 @@ static bool has_kernel;
 static uint64_t lease_ends;
 
 /* The linker replaces the real functions by these. */
-uint64_t __wrap_control_now(void);
-uint64_t __wrap_control_now(void)
-{
-	return NOW;
-}
-
 struct expiry *__wrap_kernel_lines_lease(const struct instance *inst);
 struct expiry *__wrap_kernel_lines_lease(const struct instance *inst)
 {

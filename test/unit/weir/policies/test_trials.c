@@ -62,34 +62,33 @@ static unsigned count_heap(void)
 TEST(test_freed)
 {
 	unsigned without, with;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
+	WORLD(w, SOURCES(""));
 
-	instance_world_open(&w, SOURCES(""));
 	without = count_heap();
-	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+	take_policies(w, SOURCES(TRIAL("8kbit/s")));
 	with = count_heap();
 	assert_true(with > without);
 	for (unsigned i = 0; i < 3; i++) {
-		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+		x = prepare_policies(w, SOURCES(TRIAL("16kbit/s")));
 		assert_true(count_heap() > with);
 		policy_txn_free(x); /* not committed */
 		assert_int_equal(count_heap(), with);
-		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+		x = prepare_policies(w, SOURCES(TRIAL("16kbit/s")));
 		assert_int_equal(policy_txn_commit(x), 0);
 		assert_true(count_heap() > with); /* a worker can still use the old one */
-		finish_policies(&w, x);
+		finish_policies(w, x);
 		assert_int_equal(count_heap(), with);
-		take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+		take_policies(w, SOURCES(TRIAL("8kbit/s")));
 		assert_int_equal(count_heap(), with);
 	}
-	take_policies(&w, SOURCES(""));
+	take_policies(w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
-	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+	take_policies(w, SOURCES(TRIAL("8kbit/s")));
 	assert_int_equal(count_heap(), with);
-	take_policies(&w, MINE("")); /* removes the policy with its trial */
+	take_policies(w, MINE("")); /* removes the policy with its trial */
 	assert_true(count_heap() < without);
-	take_policies(&w, SOURCES(""));
+	take_policies(w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
 }
 
@@ -132,41 +131,39 @@ TEST(test_counted)
 {
 	const unsigned turns = 8, packets = turns * INSTANCE_WORKERS * INSTANCE_BURST;
 	uint64_t began_ns;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct trial_now now;
+	WORLD(w, MINE(""));
 
-	instance_world_open(&w, MINE(""));
-	assert_false(trials_look(&w.inst, 0, &now));
+	assert_false(trials_look(&w->inst, 0, &now));
 	began_ns = control_now();
-	take_policies(&w, MINE(TRIAL("8kbit/s")));
-	now = seen_after(&w, turns);
+	take_policies(w, MINE(TRIAL("8kbit/s")));
+	now = seen_after(w, turns);
 	assert_true(now.totals.passed_packets >= FEW);
 	assert_true(now.totals.dropped_packets > 0);
 	assert_true(now.totals.passed_packets + now.totals.dropped_packets >= packets);
 	assert_true(now.age_s * 1e9 <= (double)(control_now() - began_ns));
 	assert_true(now.local_limit == 1000);
 	assert_int_equal(now.local_burst, 4096);
-	assert_int_equal(instance_world_totals(&w, 0).dropped_packets, 0);
-	assert_true(instance_world_totals(&w, 0).passed_packets >= packets);
+	assert_int_equal(instance_world_totals(w, 0).dropped_packets, 0);
+	assert_true(instance_world_totals(w, 0).passed_packets >= packets);
 	began_ns = control_now();
-	take_policies(&w, MINE(TRIAL("8Gbit/s") ""));
-	now = seen_after(&w, 0);
+	take_policies(w, MINE(TRIAL("8Gbit/s") ""));
+	now = seen_after(w, 0);
 	assert_true(now.age_s * 1e9 <= (double)(control_now() - began_ns));
 	assert_true(now.local_limit == 1e9);
-	take_policies(&w, MINE(""));
-	assert_false(trials_look(&w.inst, 0, &now));
+	take_policies(w, MINE(""));
+	assert_false(trials_look(&w->inst, 0, &now));
 }
 
 /* A trial of the start counts the packets of each worker. */
 TEST(test_from_the_start)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct trial_now now;
+	WORLD(w, MINE(TRIAL("8Gbit/s")));
 
-	instance_world_open(&w, MINE(TRIAL("8Gbit/s")));
 	for (unsigned worker = 0; worker < INSTANCE_WORKERS; worker++) {
-		instance_world_turn(&w, worker);
-		assert_true(trials_look(&w.inst, 0, &now));
+		instance_world_turn(w, worker);
+		assert_true(trials_look(&w->inst, 0, &now));
 		assert_int_equal(now.totals.passed_packets + now.totals.dropped_packets,
 			(worker + 1) * INSTANCE_BURST);
 	}
@@ -189,21 +186,19 @@ TEST(test_listed)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct trial_change changes[4];
-		struct instance_world w;
 		struct policy_txn *x;
+		WORLD(w, rows[i].previous);
 
-		instance_world_open(&w, rows[i].previous);
-		x = prepare_policies(&w, rows[i].next);
+		x = prepare_policies(w, rows[i].next);
 		assert_int_equal(policy_txn_commit(x), 0);
-		assert_int_equal(trials_list_changes(&w.inst, changes), rows[i].n);
+		assert_int_equal(trials_list_changes(&w->inst, changes), rows[i].n);
 		if (rows[i].n) {
-			assert_int_equal(changes[0].slot, w.inst.slots.of[0]);
+			assert_int_equal(changes[0].slot, w->inst.slots.of[0]);
 			assert_int_equal(changes[0].trial, rows[i].line);
 		}
-		assert_int_equal(w.inst.engine.slots[w.inst.slots.of[0]].trial, rows[i].line);
-		finish_policies(&w, x);
-		assert_int_equal(trials_list_changes(&w.inst, changes), 0);
-		instance_world_close(&w);
+		assert_int_equal(w->inst.engine.slots[w->inst.slots.of[0]].trial, rows[i].line);
+		finish_policies(w, x);
+		assert_int_equal(trials_list_changes(&w->inst, changes), 0);
 	}
 }
 
@@ -226,45 +221,42 @@ TEST(test_kinds)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct instance_world w;
 		struct trial_now now;
 		char policy[256];
 
 		snprintf(policy, sizeof(policy),
 			"{'name': 'mine', 'match': {'direction': 'a-to-b'}, %s}", rows[i].policy);
-		instance_world_open(&w, policy);
-		instance_world_turn(&w, 0);
-		assert_true(trials_look(&w.inst, 0, &now));
+		WORLD(w, policy);
+		instance_world_turn(w, 0);
+		assert_true(trials_look(&w->inst, 0, &now));
 		assert_int_equal(
 			now.totals.passed_packets + now.totals.dropped_packets, INSTANCE_BURST);
 		assert_int_equal(now.totals.passed_packets, rows[i].passed);
-		instance_world_close(&w);
 	}
 }
 
 /* Publishes the limits of all policies and their trials again, and no others. */
 TEST(test_published_again)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct engine_slot *slots;
 	uint32_t first, second, trial, n;
+	WORLD(w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
 
-	instance_world_open(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
 	for (unsigned i = 0; i < 4; i++) {
-		publish_rest(&w.inst);
-		instance_world_turn_all(&w);
+		publish_rest(&w->inst);
+		instance_world_turn_all(w);
 	}
-	slots = w.inst.engine.slots;
-	n = w.inst.slots.capacity;
-	first = w.inst.slots.of[0];
-	second = w.inst.slots.of[1];
+	slots = w->inst.engine.slots;
+	n = w->inst.slots.capacity;
+	first = w->inst.slots.of[0];
+	second = w->inst.slots.of[1];
 	assert_int_equal(slots[second].trial, 1);
 	trial = trial_slot(second, 1, n);
 	for (uint32_t i = 0; i < trial_lines(n); i++)
 		slots[i].restarts = false;
-	assert_true(dirty_is_empty(&w.inst.dirty));
-	publish_restart(&w.inst);
-	assert_int_equal(w.inst.dirty.n, 2);
+	assert_true(dirty_is_empty(&w->inst.dirty));
+	publish_restart(&w->inst);
+	assert_int_equal(w->inst.dirty.n, 2);
 	for (uint32_t i = 0; i < trial_lines(n); i++)
 		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);
 }
@@ -297,7 +289,6 @@ TEST(test_in_one_burst)
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rte_eth_rxtx_callback *callback;
 		const struct path *path;
-		struct instance_world w;
 		struct trial_now now;
 		char policies[512];
 
@@ -305,26 +296,25 @@ TEST(test_in_one_burst)
 			"{'name': 'tagged', 'match': {'vlan': 1, 'direction': 'a-to-b'}, %s, %s}, "
 			"{'name': 'other', 'match': {'direction': 'a-to-b'}, %s, %s}",
 			kinds[i % 2], trials[i % 2], kinds[i / 2], trials[i / 2]);
-		instance_world_open(&w, policies);
-		w.pieces++; /* DPDK keeps a removed callback */
-		path = &w.inst.workers[0].paths[0];
+		WORLD(w, policies);
+		w->pieces++; /* DPDK keeps a removed callback */
+		path = &w->inst.workers[0].paths[0];
 		callback = rte_eth_add_rx_callback(
 			path->rx_port, path->queue, tag_every_other, NULL);
 		assert_non_null(callback);
-		instance_world_turn(&w, 0);
+		instance_world_turn(w, 0);
 		for (unsigned p = 0; p < 2; p++) {
 			unsigned kind = p ? i / 2 : i % 2;
 			unsigned passed = kind == 0 ? 4 : 600 / (p ? 50 : 46); /* its own packets */
 
-			assert_true(trials_look(&w.inst, p, &now));
+			assert_true(trials_look(&w->inst, p, &now));
 			assert_int_equal(now.totals.passed_packets, passed);
 			assert_int_equal(now.totals.dropped_packets, INSTANCE_BURST / 2 - passed);
 			assert_int_equal(
-				instance_world_totals(&w, p).passed_packets, INSTANCE_BURST / 2);
+				instance_world_totals(w, p).passed_packets, INSTANCE_BURST / 2);
 		}
 		assert_int_equal(
 			rte_eth_remove_rx_callback(path->rx_port, path->queue, callback), 0);
-		instance_world_close(&w);
 	}
 }
 

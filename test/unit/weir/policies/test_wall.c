@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/time.h"
+#include "control_clock.h"
 #include "event.h"
 #include "instance.h"
 #include "wall.h"
@@ -18,7 +19,6 @@
 static struct {
 	unsigned readings, slow; /* the first ones are interrupted, */
 	uint64_t slow_ns;        /* for this long */
-	uint64_t now_ns;
 	int kernel;
 	unsigned looks;
 	uint64_t wall_ns, seen_ns;
@@ -27,17 +27,11 @@ static struct {
 } told;
 
 /* The linker replaces the real functions by these. */
-uint64_t __wrap_control_now(void);
-uint64_t __wrap_control_now(void)
-{
-	return told.now_ns;
-}
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	assert_int_equal(clock, CLOCK_REALTIME);
-	told.now_ns += told.readings++ < told.slow ? told.slow_ns : MS_NS - 1;
+	clock_ns += told.readings++ < told.slow ? told.slow_ns : MS_NS - 1;
 	*time = (struct timespec){.tv_sec = 1000 + told.readings, .tv_nsec = 7};
 	return 0;
 }
@@ -74,7 +68,7 @@ static void look_at_wall(unsigned slow, uint64_t slow_ns)
 	told.readings = told.looks = 0;
 	told.slow = slow;
 	told.slow_ns = slow_ns;
-	told.now_ns = 100 * SECOND_NS;
+	clock_ns = 100 * SECOND_NS;
 	wall_look(&inst);
 }
 

@@ -18,14 +18,13 @@
 TEST(test_nothing_is_kept)
 {
 	struct change_request request = limit_of("2Gbit/s");
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t serial;
+	WORLD(w, A("1Gbit/s"));
 
-	instance_world_open(&w, A("1Gbit/s"));
-	w.file[0] = '/';
-	w.inst.file = w.file;
-	assert_int_equal(reload_start(&w.inst), 0);
-	assert_int_equal(reload_change(&w.inst, &request, &serial), -ENOSYS);
+	w->file[0] = '/';
+	w->inst.file = w->file;
+	assert_int_equal(reload_start(&w->inst), 0);
+	assert_int_equal(reload_change(&w->inst, &request, &serial), -ENOSYS);
 }
 
 /* A start runs the present file with the earlier single changes. */

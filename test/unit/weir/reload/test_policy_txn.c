@@ -105,45 +105,42 @@ TEST(test_refused_leaves_nothing)
 					  "'limit': '1Gbit/s', 'sources': 16777216}",
 			"policies[2]: Cannot allocate memory"},
 	};
-	struct instance_world w;
+	WORLD(w, MINE("") ", " OTHER(1));
 
-	instance_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		unsigned before = count_heap_allocs();
 		struct policy_txn *x = NULL;
 		char *words;
 
-		instance_world_write(&w, cases[i].policies);
-		assert_true(prepare_saying(&w, &x, &words) < 0);
+		instance_world_write(w, cases[i].policies);
+		assert_true(prepare_saying(w, &x, &words) < 0);
 		assert_null(x);
-		assert_non_null(strstr(words, w.file));
+		assert_non_null(strstr(words, w->file));
 		assert_non_null(strstr(words, cases[i].words));
 		assert_int_equal(count_heap_allocs(), before);
-		assert_int_equal(w.inst.n_policies, 2);
-		assert_int_equal(slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - 2);
+		assert_int_equal(w->inst.n_policies, 2);
+		assert_int_equal(slots_with(&w->inst, SLOT_FREE), w->inst.slots.capacity - 2);
 		free(words);
 	}
-	policy_txn_policies(&w, MINE(""));
-	assert_int_equal(w.inst.n_policies, 1);
-	instance_world_close(&w);
+	policy_txn_policies(w, MINE(""));
+	assert_int_equal(w->inst.n_policies, 1);
 }
 
 /* A change that is prepared but not committed frees its memory. */
 TEST(test_prepared_in_vain)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	unsigned before;
+	WORLD(w, MINE(""));
 
-	instance_world_open(&w, MINE(""));
 	before = count_heap_allocs();
-	x = prepare_policies(&w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
+	x = prepare_policies(w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
 	assert_true(count_heap_allocs() > before);
 	policy_txn_free(x);
 	assert_int_equal(count_heap_allocs(), before);
-	assert_int_equal(slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - 1);
-	instance_world_turn_all(&w);
-	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
+	assert_int_equal(slots_with(&w->inst, SLOT_FREE), w->inst.slots.capacity - 1);
+	instance_world_turn_all(w);
+	assert_int_equal(instance_world_totals(w, 0).passed_packets, 2 * INSTANCE_BURST);
 }
 
 TEST(test_what_is_empty)
@@ -158,11 +155,10 @@ TEST(test_what_is_empty)
 		{MINE("") ", " OTHER(2), false, 1, 1, 0},
 		{MINE(", 'action': 'count'") ", " OTHER(1), false, 0, 0, 1},
 	};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, MINE("") ", " OTHER(1));
 
-	instance_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct policy_txn *x = prepare_policies(&w, cases[i].policies);
+		struct policy_txn *x = prepare_policies(w, cases[i].policies);
 		const struct config_diff *diff = policy_txn_diff(x);
 
 		assert_int_equal(policy_txn_is_empty(x), cases[i].empty);
@@ -176,13 +172,12 @@ TEST(test_what_is_empty)
 /* Shadow mode changes, although the policies stay the same: all of them only count. */
 TEST(test_shadow_is_a_change)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
+	WORLD(w, MINE(", 'action': 'count'"));
 
-	instance_world_open(&w, MINE(", 'action': 'count'"));
 	for (unsigned shadow = 0; shadow < 2; shadow++) {
-		w.more = shadow ? "'shadow': true, " : "";
-		x = prepare_policies(&w, MINE(", 'action': 'count'"));
+		w->more = shadow ? "'shadow': true, " : "";
+		x = prepare_policies(w, MINE(", 'action': 'count'"));
 		assert_int_equal(policy_txn_diff(x)->changed, 0);
 		assert_int_equal(policy_txn_is_empty(x), !shadow);
 		policy_txn_free(x);
@@ -212,33 +207,32 @@ static void make_quiescent(struct instance_world *w, unsigned worker)
  */
 TEST(test_when_a_slot_is_free)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, MINE("") ", " OTHER(1));
 	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 	uint32_t left;
 
-	instance_world_open(&w, MINE("") ", " OTHER(1));
-	left = w.inst.slots.of[1];
-	send_message(&w, 1, left, 3);
-	x = prepare_policies(&w, MINE(""));
+	left = w->inst.slots.of[1];
+	send_message(w, 1, left, 3);
+	x = prepare_policies(w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
-	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
+	assert_int_equal(w->inst.slots.policy[left], SLOT_LEFT);
 	for (unsigned i = 0; i < 3; i++) { /* like sleeping workers */
 		assert_false(policy_txn_finish(x));
-		make_quiescent(&w, 0);
-		make_quiescent(&w, 1);
+		make_quiescent(w, 0);
+		make_quiescent(w, 1);
 	}
-	instance_world_turn(&w, 1); /* empties the ring, and is quiescent at the end of that turn */
-	make_quiescent(&w, 0);
+	instance_world_turn(w, 1); /* empties the ring, and is quiescent at the end of that turn */
+	make_quiescent(w, 0);
 	assert_false(policy_txn_finish(x)); /* all rings are empty: the grace period starts */
 	assert_false(policy_txn_finish(x));
-	make_quiescent(&w, 0);
+	make_quiescent(w, 0);
 	assert_false(policy_txn_finish(x));
-	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
+	assert_int_equal(w->inst.slots.policy[left], SLOT_LEFT);
 	send_message(
-		&w, 1, w.inst.slots.of[0], 3); /* a message after the commit does not delay it */
-	make_quiescent(&w, 1);
+		w, 1, w->inst.slots.of[0], 3); /* a message after the commit does not delay it */
+	make_quiescent(w, 1);
 	assert_true(policy_txn_finish(x));
-	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
+	assert_int_equal(w->inst.slots.policy[left], SLOT_FREE);
 }
 
 /* A turn of a worker that has loaded the old classifier before a new one was published. */
@@ -254,35 +248,34 @@ static void turn_with(struct instance_world *w, unsigned worker, struct snapshot
 /* A policy that moves keeps its counts, from both of its lines. */
 TEST(test_counts_follow)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct snapshot *previous;
 	struct policy_txn *x;
 	uint32_t left;
+	WORLD(w, MINE(""));
 
-	instance_world_open(&w, MINE(""));
-	instance_world_turn_all(&w);
-	left = w.inst.slots.of[0];
-	previous = w.inst.publisher.current;
-	x = prepare_policies(&w, OTHER(1) ", " MINE(", 'action': 'count'"));
+	instance_world_turn_all(w);
+	left = w->inst.slots.of[0];
+	previous = w->inst.publisher.current;
+	x = prepare_policies(w, OTHER(1) ", " MINE(", 'action': 'count'"));
 	assert_int_equal(policy_txn_commit(x), 0);
-	assert_int_not_equal(w.inst.slots.of[1], left);
-	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 2 * INSTANCE_BURST);
-	turn_with(&w, 0, previous);
-	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 3 * INSTANCE_BURST);
-	instance_world_turn(&w, 1);
-	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
+	assert_int_not_equal(w->inst.slots.of[1], left);
+	assert_int_equal(instance_world_totals(w, 1).passed_packets, 2 * INSTANCE_BURST);
+	turn_with(w, 0, previous);
+	assert_int_equal(instance_world_totals(w, 1).passed_packets, 3 * INSTANCE_BURST);
+	instance_world_turn(w, 1);
+	assert_int_equal(instance_world_totals(w, 1).passed_packets, 4 * INSTANCE_BURST);
 	while (!policy_txn_finish(x))
-		make_quiescent(&w, 0), make_quiescent(&w, 1);
+		make_quiescent(w, 0), make_quiescent(w, 1);
 	policy_txn_free(x);
-	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
-	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
+	assert_int_equal(w->inst.slots.policy[left], SLOT_FREE);
+	assert_int_equal(instance_world_totals(w, 1).passed_packets, 4 * INSTANCE_BURST);
 	/*
 	 * A policy that stays in its slot counts on in the same line, wherever it is in the file.
 	 */
-	left = w.inst.slots.of[1];
-	policy_txn_policies(&w, MINE(", 'action': 'count'"));
-	assert_int_equal(w.inst.slots.of[0], left);
-	assert_true(instance_world_totals(&w, 0).passed_packets >= 4 * INSTANCE_BURST);
+	left = w->inst.slots.of[1];
+	policy_txn_policies(w, MINE(", 'action': 'count'"));
+	assert_int_equal(w->inst.slots.of[0], left);
+	assert_true(instance_world_totals(w, 0).passed_packets >= 4 * INSTANCE_BURST);
 }
 
 #define TREE(top, more)                                                                    \
@@ -337,19 +330,18 @@ TEST(test_lineages_move)
 /* Names are those in force: of the old policies until the commit, then of the new ones. */
 TEST(test_names_follow)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
+	WORLD(w, MINE("") ", " OTHER(1));
 
-	instance_world_open(&w, MINE("") ", " OTHER(1));
-	assert_int_equal(policy_names_find(w.inst.names, "o1"), 1);
-	x = prepare_policies(&w, OTHER(1) ", " OTHER(2));
-	assert_int_equal(policy_names_find(w.inst.names, "mine"), 0);
-	assert_int_equal(policy_names_find(w.inst.names, "o2"), 2);
+	assert_int_equal(policy_names_find(w->inst.names, "o1"), 1);
+	x = prepare_policies(w, OTHER(1) ", " OTHER(2));
+	assert_int_equal(policy_names_find(w->inst.names, "mine"), 0);
+	assert_int_equal(policy_names_find(w->inst.names, "o2"), 2);
 	assert_int_equal(policy_txn_commit(x), 0);
-	finish_policy_txn(&w, x);
-	assert_int_equal(policy_names_find(w.inst.names, "mine"), 2);
-	assert_int_equal(policy_names_find(w.inst.names, "o1"), 0);
-	assert_int_equal(policy_names_find(w.inst.names, "o2"), 1);
+	finish_policy_txn(w, x);
+	assert_int_equal(policy_names_find(w->inst.names, "mine"), 2);
+	assert_int_equal(policy_names_find(w->inst.names, "o1"), 0);
+	assert_int_equal(policy_names_find(w->inst.names, "o2"), 1);
 }
 
 /* Expects one new event, about the policy `mine` with this number of passed packets. */
@@ -368,27 +360,26 @@ static void expect_removed(uint64_t since, uint64_t passed)
 TEST(test_gone_is_counted)
 {
 	struct snapshot *previous;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint64_t said;
+	WORLD(w, MINE(""));
 
-	instance_world_open(&w, MINE(""));
-	instance_world_turn(&w, 0);
-	previous = w.inst.publisher.current;
-	x = prepare_policies(&w, OTHER(1));
+	instance_world_turn(w, 0);
+	previous = w->inst.publisher.current;
+	x = prepare_policies(w, OTHER(1));
 	assert_int_equal(policy_txn_commit(x), 0);
-	assert_int_equal(w.inst.gone.passed_packets, 0);
-	turn_with(&w, 1, previous);
+	assert_int_equal(w->inst.gone.passed_packets, 0);
+	turn_with(w, 1, previous);
 	said = events_number();
-	finish_policy_txn(&w, x);
+	finish_policy_txn(w, x);
 	expect_removed(said, 2 * INSTANCE_BURST);
-	assert_int_equal(w.inst.gone.passed_packets, 2 * INSTANCE_BURST);
-	assert_int_equal(w.inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
+	assert_int_equal(w->inst.gone.passed_packets, 2 * INSTANCE_BURST);
+	assert_int_equal(w->inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
 	/* A new policy of the same name starts from zero. */
-	x = prepare_policies(&w, MINE(""));
+	x = prepare_policies(w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
-	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 0);
-	finish_policy_txn(&w, x);
+	assert_int_equal(instance_world_totals(w, 0).passed_packets, 0);
+	finish_policy_txn(w, x);
 }
 
 /* Returns the passed packets: of policies without a parent, of removed ones, and of none. */
@@ -442,24 +433,22 @@ TEST(test_bursts)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct policy_totals before, after;
-		struct instance_world w;
 		struct policy_txn *x;
+		WORLD(w, SLOW(""));
 
-		instance_world_open(&w, SLOW(""));
 		for (unsigned n = 0; n < 8; n++)
-			instance_world_turn_all(&w);
-		before = instance_world_totals(&w, 0);
+			instance_world_turn_all(w);
+		before = instance_world_totals(w, 0);
 		assert_in_range(before.passed_packets, 1, 4096 / INSTANCE_BYTES + 3);
-		x = prepare_policies(&w, cases[i].policies);
+		x = prepare_policies(w, cases[i].policies);
 		assert_int_equal(policy_txn_commit(x), 0);
 		if (cases[i].pass)
 			before.passed_packets = 0;
-		instance_world_turn(&w, 0);
-		after = instance_world_totals(&w, 0);
+		instance_world_turn(w, 0);
+		after = instance_world_totals(w, 0);
 		assert_in_range(after.passed_packets - before.passed_packets, cases[i].pass,
 			cases[i].pass + 3);
-		finish_policy_txn(&w, x);
-		instance_world_close(&w);
+		finish_policy_txn(w, x);
 	}
 }
 
@@ -470,19 +459,18 @@ TEST(test_nothing_is_kept)
 		MINE(", 'action': 'count'") ", " OTHER(1) ", " SOURCES(2), OTHER(1), ""};
 	enum { TURNS = COUNT(turns) };
 	unsigned held = 0, generations = 0;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, turns[0]);
 
-	instance_world_open(&w, turns[0]);
 	for (unsigned i = 1; i <= 50 * TURNS; i++) {
-		policy_txn_policies(&w, turns[i % TURNS]);
-		assert_int_equal(slots_with(&w.inst, SLOT_LEFT), 0);
-		assert_int_equal(
-			slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - w.inst.n_policies);
+		policy_txn_policies(w, turns[i % TURNS]);
+		assert_int_equal(slots_with(&w->inst, SLOT_LEFT), 0);
+		assert_int_equal(slots_with(&w->inst, SLOT_FREE),
+			w->inst.slots.capacity - w->inst.n_policies);
 		if (i == TURNS)
 			held = count_heap_allocs();
 		else if (i % TURNS == 0)
 			assert_int_equal(count_heap_allocs(), held);
-		generations += w.inst.publisher.current->generation == i + 1;
+		generations += w->inst.publisher.current->generation == i + 1;
 	}
 	assert_int_equal(generations, 50 * TURNS);
 }
@@ -532,13 +520,12 @@ TEST(test_removed_are_said)
 
 	for (size_t row = 0; row < COUNT(rows); row++) {
 		uint64_t since, packets = 0;
-		struct instance_world w;
 		struct policy_txn *x;
+		WORLD(w, policies);
 
-		instance_world_open(&w, policies);
 		for (unsigned i = 0; i < rows[row].counted; i++) { /* all but the first policy */
 			struct policy_totals *had =
-				&w.inst.carried_over[w.inst.slots.of[i + 1]].before;
+				&w->inst.carried_over[w->inst.slots.of[i + 1]].before;
 
 			*had = i % 2 ? (struct policy_totals){.dropped_packets = i + 1,
 					       .dropped_bytes = 200 + i}
@@ -546,10 +533,10 @@ TEST(test_removed_are_said)
 					       .passed_packets = i + 1, .passed_bytes = 100 + i};
 			packets += i + 1;
 		}
-		x = prepare_policies(&w, MINE(""));
+		x = prepare_policies(w, MINE(""));
 		assert_int_equal(policy_txn_commit(x), 0);
 		since = events_number();
-		finish_policy_txn(&w, x);
+		finish_policy_txn(w, x);
 		assert_int_equal(
 			events_number() - since, rows[row].said + (rows[row].more != NULL));
 		for (unsigned i = 0; i < rows[row].said; i++) {
@@ -561,8 +548,8 @@ TEST(test_removed_are_said)
 		}
 		if (rows[row].more)
 			assert_string_equal(text_of_event(since + rows[row].said), rows[row].more);
-		assert_int_equal(w.inst.gone.passed_packets + w.inst.gone.dropped_packets, packets);
-		instance_world_close(&w);
+		assert_int_equal(
+			w->inst.gone.passed_packets + w->inst.gone.dropped_packets, packets);
 	}
 	free(policies);
 }
@@ -570,50 +557,48 @@ TEST(test_removed_are_said)
 /* Old and new policies must fit together. */
 TEST(test_room)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	char *policies, *words, text[160];
 	unsigned room;
+	WORLD(w, MINE("") ", " OTHER(4000));
 
-	instance_world_open(&w, MINE("") ", " OTHER(4000));
-	room = w.inst.slots.capacity;
+	room = w->inst.slots.capacity;
 	policies = many_policies(1, room - 1);
-	instance_world_write(&w, policies);
-	assert_int_equal(prepare_saying(&w, &x, &words), -ENOSPC);
+	instance_world_write(w, policies);
+	assert_int_equal(prepare_saying(w, &x, &words), -ENOSPC);
 	snprintf(text, sizeof(text),
 		"%s: policies: there is room for %u, those that this replaces included: restart "
 		"the limiter\n",
-		w.file, room);
+		w->file, room);
 	assert_string_equal(words, text);
 	free(words);
 	free(policies);
 	policies = many_policies(1, room - 2);
-	policy_txn_policies(&w, policies);
-	assert_int_equal(w.inst.n_policies, room - 2);
+	policy_txn_policies(w, policies);
+	assert_int_equal(w->inst.n_policies, room - 2);
 	free(policies);
 }
 
 /* A change that the stop has given up does not touch the instance when it finishes. */
 TEST(test_given_up)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, MINE(""));
 	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 	unsigned before;
 	ENDED_BY(free_at) char *words;
 
-	instance_world_open(&w, MINE(""));
 	before = count_heap_allocs();
-	instance_world_write(&w, MINE(", 'action': 'count'") ", " OTHER(1));
-	w.inst.reload_gate = RELOAD_GIVEN_UP;
-	x = (struct policy_txn *)&w;
-	assert_int_equal(prepare_saying(&w, &x, &words), -ECANCELED);
+	instance_world_write(w, MINE(", 'action': 'count'") ", " OTHER(1));
+	w->inst.reload_gate = RELOAD_GIVEN_UP;
+	x = (struct policy_txn *)w;
+	assert_int_equal(prepare_saying(w, &x, &words), -ECANCELED);
 	assert_null(x);
 	assert_string_equal(words, "");
 	assert_int_equal(count_heap_allocs(), before);
 	free(words);
-	w.inst.reload_gate = RELOAD_READING;
-	assert_int_equal(prepare_saying(&w, &x, &words), 0);
-	assert_int_equal(w.inst.reload_gate, RELOAD_PAST_READING);
+	w->inst.reload_gate = RELOAD_READING;
+	assert_int_equal(prepare_saying(w, &x, &words), 0);
+	assert_int_equal(w->inst.reload_gate, RELOAD_PAST_READING);
 	assert_non_null(x);
 }
 
@@ -643,13 +628,11 @@ TEST(test_unparsed)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct instance_world w;
+		WORLD(w, MINE(""), .more = rows[i].more);
 
-		instance_world_open_more(&w, rows[i].more, MINE(""));
-		assert_int_equal(refuses_unparsed(&w), rows[i].refused);
-		policy_txn_policies(&w, MINE(", 'action': 'count'") ", " OTHER(1));
-		assert_int_equal(refuses_unparsed(&w), rows[i].refused);
-		instance_world_close(&w);
+		assert_int_equal(refuses_unparsed(w), rows[i].refused);
+		policy_txn_policies(w, MINE(", 'action': 'count'") ", " OTHER(1));
+		assert_int_equal(refuses_unparsed(w), rows[i].refused);
 	}
 }
 
@@ -675,24 +658,23 @@ static void let_file_drop(const struct instance_world *w)
 /* A reload can change the default of a wire, also alone. */
 TEST(test_drops)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	char *words;
+	WORLD(w, MINE(""));
 
-	instance_world_open(&w, MINE(""));
 	for (unsigned i = 0; i < 2; i++) {
 		const uint32_t drops = i == 0; /* a bit of the wire */
 
-		instance_world_write(&w, MINE(""));
+		instance_world_write(w, MINE(""));
 		if (drops)
-			let_file_drop(&w);
-		if (prepare_saying(&w, &x, &words))
+			let_file_drop(w);
+		if (prepare_saying(w, &x, &words))
 			fail_msg("refused: %s", words);
 		free(words);
 		assert_false(policy_txn_is_empty(x));
 		assert_int_equal(policy_txn_commit(x), 0);
-		finish_policy_txn(&w, x);
-		assert_int_equal(classifier_drops(w.inst.classifier), drops);
+		finish_policy_txn(w, x);
+		assert_int_equal(classifier_drops(w->inst.classifier), drops);
 	}
 }
 
@@ -707,27 +689,25 @@ TEST(test_order_of_leaving)
 {
 	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
 	const struct snapshot *current;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct policy_txn *x;
 	uint32_t slots[6];
+	WORLD(w, SHAPED("held", "1", "1Gbit/s", SOON) ", " SHAPED(
+			 "late", "2", "1Gbit/s", LATE) ", " SHAPED("timed", "3", "1Gbit/s",
+			 SOON) ", " SHAPED("held2", "4", "1Gbit/s", SOON) ", " SHAPED("packets",
+			 "5", "9/s", "'count': 'packets', " SOON) ", " SHAPED("timed2", "6",
+			 "1Gbit/s", SOON) ", " OTHER(7));
 
-	instance_world_open(
-		&w, SHAPED("held", "1", "1Gbit/s", SOON) ", " SHAPED(
-			    "late", "2", "1Gbit/s", LATE) ", " SHAPED("timed", "3", "1Gbit/s",
-			    SOON) ", " SHAPED("held2", "4", "1Gbit/s", SOON) ", " SHAPED("packets",
-			    "5", "9/s", "'count': 'packets', " SOON) ", " SHAPED("timed2", "6",
-			    "1Gbit/s", SOON) ", " OTHER(7));
 	for (unsigned i = 0; i < 6; i++)
-		slots[i] = w.inst.slots.of[i];
-	x = prepare_policies(&w, OTHER(8));
+		slots[i] = w->inst.slots.of[i];
+	x = prepare_policies(w, OTHER(8));
 	/* Hard limits without their ledger. */
-	w.config->policies[0].guarantee = w.config->policies[3].guarantee = GUARANTEE_HARD;
+	w->config->policies[0].guarantee = w->config->policies[3].guarantee = GUARANTEE_HARD;
 	assert_int_equal(policy_txn_commit(x), 0);
-	current = w.inst.publisher.current;
+	current = w->inst.publisher.current;
 	assert_int_equal(current->n_leaving, 6);
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(current->leaving[i], slots[order[i]]);
-	finish_policy_txn(&w, x);
+	finish_policy_txn(w, x);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

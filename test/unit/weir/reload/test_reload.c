@@ -7,7 +7,7 @@
  */
 #include "instance_world.h"
 #include "scope.h"
-#include "long_wait.h"
+#include "control_clock.h"
 
 #include <poll.h>
 
@@ -59,14 +59,13 @@ static uint64_t current_generation(const struct instance_world *w)
 
 TEST_WITH(test_no_file, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, A("1Gbit/s"));
 
-	instance_world_open(&w, A("1Gbit/s"));
-	assert_null(reload_request(&w.inst, "test", 0));
-	assert_int_equal(reload_fd(&w.inst), -1);
-	assert_string_equal(reload_state(&w.inst), "idle");
-	assert_null(reload_last(&w.inst));
-	reload_advance(&w.inst);
+	assert_null(reload_request(&w->inst, "test", 0));
+	assert_int_equal(reload_fd(&w->inst), -1);
+	assert_string_equal(reload_state(&w->inst), "idle");
+	assert_null(reload_last(&w->inst));
+	reload_advance(&w->inst);
 }
 
 TEST_WITH(test_from_request_to_end, wait_long, NULL)
@@ -273,32 +272,31 @@ static void expect_event(uint64_t since, const char *name, const char *expected)
 /* An event reports each request, its user and its state. */
 TEST_WITH(test_asking_is_said, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
+	WORLD(w, A("1Gbit/s"));
 
-	instance_world_open(&w, A("1Gbit/s"));
 	since = events_number();
-	assert_null(reload_request(&w.inst, "SIGHUP", 4000000001));
+	assert_null(reload_request(&w->inst, "SIGHUP", 4000000001));
 	expect_event(since, "reload_asked", "SIGHUP: |there is no file|uid 4000000001");
-	instance_world_close(&w);
+	instance_world_close(w);
 
-	open_with_file(&w);
-	instance_world_write(&w, A("2Gbit/s"));
+	open_with_file(w);
+	instance_world_write(w, A("2Gbit/s"));
 	since = events_number();
-	reload_request(&w.inst, "a client", 7);
+	reload_request(&w->inst, "a client", 7);
 	expect_event(since, "reload_asked", "a client: reload started|uid 7");
 	since = events_number();
-	reload_request(&w.inst, "a client", 8);
+	reload_request(&w->inst, "a client", 8);
 	expect_event(since, "reload_asked", "a client: reload queued|uid 8");
-	await_read(&w);
-	stuck_mark(&w.inst.stuck.now, 1, true);
+	await_read(w);
+	stuck_mark(&w->inst.stuck.now, 1, true);
 	since = events_number();
-	reload_request(&w.inst, "a client", 9);
+	reload_request(&w->inst, "a client", 9);
 	expect_event(since, "reload_asked", "a client: reload queued|worker 1 (CPU 1)|uid 9");
-	w.inst.stuck = (struct stuck){0};
-	finish_reload(&w);
-	await_read(&w);
-	finish_reload(&w);
+	w->inst.stuck = (struct stuck){0};
+	finish_reload(w);
+	await_read(w);
+	finish_reload(w);
 }
 
 /* A worker that is stalled for long causes one event in a reload, and one when it runs. */
@@ -349,20 +347,18 @@ TEST_WITH(test_waiting_is_said, wait_long, NULL)
 TEST_WITH(test_numbers, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
 	json_t *said;
+	WORLD(w, STAY ", " P(4, "1Gbit/s") ", " P(5, "1Gbit/s") ", " P(6, "1Gbit/s"));
 
-	instance_world_open(
-		&w, STAY ", " P(4, "1Gbit/s") ", " P(5, "1Gbit/s") ", " P(6, "1Gbit/s"));
-	w.inst.file = w.file;
-	assert_int_equal(reload_start(&w.inst), 0);
-	instance_world_write(&w, STAY ", " P(6, "2Gbit/s") ", " P(7, "1Gbit/s") ", " P(
-					 8, "1Gbit/s") ", " P(9, "1Gbit/s"));
+	w->inst.file = w->file;
+	assert_int_equal(reload_start(&w->inst), 0);
+	instance_world_write(w, STAY ", " P(6, "2Gbit/s") ", " P(7, "1Gbit/s") ", " P(
+					8, "1Gbit/s") ", " P(9, "1Gbit/s"));
 	since = events_number() + 1; /* the first line is the request */
-	reload_request(&w.inst, "test", getuid());
-	await_read(&w);
-	last = reload_last(&w.inst);
+	reload_request(&w->inst, "test", getuid());
+	await_read(w);
+	last = reload_last(&w->inst);
 	assert_int_equal(last->added, 3);
 	assert_int_equal(last->removed, 2);
 	assert_int_equal(last->changed, 1);
@@ -380,7 +376,7 @@ TEST_WITH(test_numbers, wait_long, NULL)
 	assert_int_equal(json_integer_value(json_object_get(said, "ms")), last->took_ns / 1000000);
 	assert_string_equal(json_string_value(json_object_get(said, "who")), last->who);
 	json_decref(said);
-	finish_reload(&w);
+	finish_reload(w);
 }
 
 /* The name of the client is kept, also of one without a name. */

@@ -6,7 +6,7 @@
  */
 #include "instance_world.h"
 #include "scope.h"
-#include "long_wait.h"
+#include "control_clock.h"
 
 #include <poll.h>
 #include <time.h>

@@ -3,6 +3,7 @@
  */
 #include "show_world.h"
 
+#include "limiter/limiter.h"
 #include "show.h"
 
 json_t *show_ask(struct instance_world *w, const char *path, const char *params)
@@ -96,6 +97,18 @@ void show_expect(json_t *reply, const char *expected)
 	}
 	json_decref(want);
 	json_decref(reply);
+}
+
+static void measure_nothing(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	*sample = (struct limiter_sample){.slots = context};
+}
+
+void show_tick(struct instance_world *w, uint64_t now_ns)
+{
+	static uint64_t slots[INSTANCE_WORKERS * FLOW_SLOTS];
+
+	limiter_tick(w->inst.limiter, now_ns, measure_nothing, slots);
 }
 
 void show_expect_rows(struct instance_world *w, const struct show_row *rows, size_t n)

@@ -20,6 +20,9 @@ json_t *show_ask(struct instance_world *w, const char *path, const char *params)
  */
 void show_expect(json_t *reply, const char *expected);
 
+/* Runs a tick of the limiter, if one is due. It measures no traffic. */
+void show_tick(struct instance_world *w, uint64_t now_ns);
+
 /* A request and its expected reply. */
 struct show_row {
 	const char *path, *params, *expected; /* NULL: no reply */

@@ -10,6 +10,7 @@
 
 #include "base/prng.h"
 #include "base/time.h"
+#include "control_clock.h"
 #include "flow/flow_sample.h"
 #include "gossip/gossip.h"
 #include "limiter/limiter.h"
@@ -51,19 +52,12 @@ struct policy_drawn {
 
 static struct policy_drawn drawn[POLICIES];
 static double alarm_part; /* part of the limit, at first as in GROUP; 0: no alarm */
-static uint64_t now_ns = 100 * SECOND_NS;
 static bool ticking;
 static unsigned n_raised, n_fell, n_idled;
 
 /* The linker puts these in the place of the real ones. */
-uint64_t __wrap_control_now(void);
 struct timed_view __wrap_timed_of(const struct instance *inst, unsigned policy);
 struct gossip_enforced __wrap_gossip_enforced(const struct gossip *gossip, unsigned policy);
-
-uint64_t __wrap_control_now(void)
-{
-	return now_ns;
-}
 
 struct timed_view __wrap_timed_of(const struct instance *inst, unsigned policy)
 {
@@ -93,7 +87,7 @@ struct gossip_enforced __wrap_gossip_enforced(const struct gossip *gossip, unsig
 		p->compared = true;
 		p->above = fmax(bound, estimate) > p->rate * (1 + alarm_part);
 	}
-	return (struct gossip_enforced){.at_ns = now_ns, .most = bound, .now = estimate};
+	return (struct gossip_enforced){.at_ns = clock_ns, .most = bound, .now = estimate};
 }
 
 /* The limiter measures a policy in each tick until it idles. */
@@ -127,16 +121,16 @@ static void draw_terms(struct prng *prng, struct limiter *limiter, unsigned poli
 	p->rate = 5e5 + 1e6 * prng_unit(prng);
 	change.terms = (struct limiter_terms){(uint64_t)(p->rate * 8), 1, 100000};
 	p->rate = (double)change.terms.limit_bps / 8;
-	assert_int_equal(limiter_set_terms(limiter, &change, 1, now_ns), 0);
+	assert_int_equal(limiter_set_terms(limiter, &change, 1, clock_ns), 0);
 }
 
 static void draw_traffic(struct prng *prng, struct limiter *limiter, unsigned policy)
 {
 	struct policy_drawn *p = &drawn[policy];
 
-	if (now_ns >= p->turns_ns) {
+	if (clock_ns >= p->turns_ns) {
 		p->traffic = !p->traffic;
-		p->turns_ns = now_ns + prng_below(prng, 60) * SECOND_NS;
+		p->turns_ns = clock_ns + prng_below(prng, 60) * SECOND_NS;
 	}
 	p->arrived += p->traffic ? 10000 : 0;
 	if (p->traffic && !p->measured)
@@ -145,7 +139,7 @@ static void draw_traffic(struct prng *prng, struct limiter *limiter, unsigned po
 
 static void run_tick(struct instance_world *w, struct prng *prng, bool quiet)
 {
-	now_ns += TICK_NS;
+	clock_ns += TICK_NS;
 	for (unsigned i = 0; i < POLICIES && !quiet; i++) {
 		draw_limits(prng, &drawn[i]);
 		draw_terms(prng, w->inst.limiter, i);
@@ -154,7 +148,7 @@ static void run_tick(struct instance_world *w, struct prng *prng, bool quiet)
 	for (unsigned i = 0; i < POLICIES; i++)
 		drawn[i].measured = drawn[i].compared = false;
 	ticking = true;
-	limiter_tick(w->inst.limiter, now_ns, measure_drawn, NULL);
+	limiter_tick(w->inst.limiter, clock_ns, measure_drawn, NULL);
 	ticking = false;
 }
 
@@ -166,7 +160,7 @@ static void check_last_alarm(struct policy_drawn *p, uint64_t seed)
 	n_idled += p->due && idled;
 	if (strcmp(p->shown, p->due && !idled ? p->expected : "") != 0)
 		fail_msg("seed %llu at %.2f s: \"%s\", expected \"%s\"%s", (unsigned long long)seed,
-			(double)(now_ns - TICK_NS) / SECOND_NS, p->shown,
+			(double)(clock_ns - TICK_NS) / SECOND_NS, p->shown,
 			p->due && !idled ? p->expected : "", idled ? ": idle" : "");
 	if (idled)
 		p->above_since_ns = 0;
@@ -177,17 +171,17 @@ static void expect_alarm(struct policy_drawn *p, const char *name)
 	bool was_due = p->due;
 
 	if (!p->measured || alarm_part == 0)
-		p->compared_ns = now_ns;
+		p->compared_ns = clock_ns;
 	if (p->compared) {
-		p->compared_ns = now_ns;
+		p->compared_ns = clock_ns;
 		n_fell += was_due && !p->above;
 		if (!p->above)
 			p->above_since_ns = 0;
 		else if (p->above_since_ns == 0)
-			p->above_since_ns = now_ns;
+			p->above_since_ns = clock_ns;
 	}
-	assert_in_range(now_ns - p->compared_ns, 0, MOST_TICKS * TICK_NS);
-	p->due = p->above_since_ns && now_ns - p->above_since_ns >= ALARM_NS;
+	assert_in_range(clock_ns - p->compared_ns, 0, MOST_TICKS * TICK_NS);
+	p->due = p->above_since_ns && clock_ns - p->above_since_ns >= ALARM_NS;
 	n_raised += p->due && !was_due;
 	snprintf(p->expected, sizeof(p->expected),
 		"policy %s: the group may enforce %.2f times its limit", name,
@@ -235,7 +229,6 @@ static void draw_alarm(struct prng *prng, struct limiter *limiter)
 static void run_alarms(uint64_t seed)
 {
 	unsigned id = (unsigned)getpid();
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct prng prng;
 	char group[512];
 
@@ -245,21 +238,22 @@ static void run_alarms(uint64_t seed)
 	alarm_part = 0.25;
 	for (unsigned i = 0; i < POLICIES; i++)
 		drawn[i].rate = 1e6;
-	instance_world_open_more(&w, group,
+	WORLD(w,
 		POLICY("fps", "1", "") ", " POLICY("static", "2",
-			", 'allocator': 'static'") ", " POLICY("wide", "3", ", 'burst': '300kB'"));
+			", 'allocator': 'static'") ", " POLICY("wide", "3", ", 'burst': '300kB'"),
+		.more = group);
 	for (unsigned i = 0; i < QUIET; i++)
-		run_tick(&w, &prng, true);
+		run_tick(w, &prng, true);
 	for (unsigned i = 0; i < POLICIES; i++)
-		drawn[i].compared_ns = now_ns;
+		drawn[i].compared_ns = clock_ns;
 	for (unsigned i = 0; i < TICKS; i++) {
-		run_tick(&w, &prng, false);
+		run_tick(w, &prng, false);
 		for (unsigned k = 0; k < POLICIES; k++) {
 			check_last_alarm(&drawn[k], seed);
-			expect_alarm(&drawn[k], w.inst.policies[k].name);
+			expect_alarm(&drawn[k], w->inst.policies[k].name);
 		}
-		look_at_alarms(&w);
-		draw_alarm(&prng, w.inst.limiter);
+		look_at_alarms(w);
+		draw_alarm(&prng, w->inst.limiter);
 	}
 }
 

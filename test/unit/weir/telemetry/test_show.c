@@ -3,40 +3,19 @@
  *
  * Replies of the telemetry commands of a whole limiter: pages, refusals, and the order of members.
  */
-#include "check.h"
-#include "scope.h"
-
-#include <poll.h>
+#include "show_world.h"
 
 #include <rte_lcore.h>
 
-#include "instance_world.h"
 #include "busy.h"
-#include "reload.h"
 #include "show.h"
-#include "store/store.h"
 #include "telemetry/server.h"
 
-#define PATIENCE_MS 60000
-#define A_TO_B      "'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'"
+#define A_TO_B "'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'"
 #define POLICIES                                                              \
 	"{'name': 'first', " A_TO_B "}, {'name': 'waits', 'action': 'shape'," \
 	"'match': {'direction': 'a-to-b', 'vlan': 7}, 'limit': '1Mbit/s'}, "  \
 	"{'name': 'last', 'match': {'direction': 'b-to-a'}, 'limit': '100/min', 'count': 'packets'}"
-
-static const struct telemetry_command *find_command(const char *path)
-{
-	for (const struct telemetry_command *row = show_commands; row->path; row++)
-		if (strcmp(row->path, path) == 0)
-			return row;
-	fail_msg("no command %s", path);
-	return NULL;
-}
-
-static json_t *ask_command(struct instance_world *w, const char *path, const char *params)
-{
-	return find_command(path)->handler(params, &w->inst);
-}
 
 /* Expects these keys, with a space after each. */
 static void check_keys(json_t *json, const char *expected)
@@ -65,91 +44,51 @@ static void check_text(json_t *json, const char *expected)
 
 TEST(test_pages)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	check_text(ask_command(&w, "/weir/policies", NULL),
+	check_text(show_ask(w, "/weir/policies", NULL),
 		"{\"total\":3,\"start\":0,\"next\":null,\"policies\":[\"first\",\"waits\",\"last\"]}");
-	check_text(ask_command(&w, "/weir/policies", "2"),
+	check_text(show_ask(w, "/weir/policies", "2"),
 		"{\"total\":3,\"start\":2,\"next\":null,\"policies\":[\"last\"]}");
-	check_text(ask_command(&w, "/weir/policies", "99"),
+	check_text(show_ask(w, "/weir/policies", "99"),
 		"{\"total\":3,\"start\":99,\"next\":null,\"policies\":[]}");
-	check_text(ask_command(&w, "/weir/placement", NULL),
+	check_text(show_ask(w, "/weir/placement", NULL),
 		"{\"total\":0,\"start\":0,\"next\":null,\"placements\":[]}");
-	assert_null(ask_command(&w, "/weir/policies", "-1"));
-	assert_null(ask_command(&w, "/weir/policies", "1x"));
-	assert_null(ask_command(&w, "/weir/peers", "4294967296"));
-	assert_null(ask_command(&w, "/weir/placement", "first"));
-	assert_null(ask_command(&w, "/weir/policy", NULL));
-	assert_null(ask_command(&w, "/weir/delays", "first"));
-	assert_null(ask_command(&w, "/weir/ledger", "first,1"));
-	assert_null(ask_command(&w, "/weir/etcd", NULL));
+	assert_null(show_ask(w, "/weir/policies", "-1"));
+	assert_null(show_ask(w, "/weir/policies", "1x"));
+	assert_null(show_ask(w, "/weir/peers", "4294967296"));
+	assert_null(show_ask(w, "/weir/placement", "first"));
+	assert_null(show_ask(w, "/weir/policy", NULL));
+	assert_null(show_ask(w, "/weir/delays", "first"));
+	assert_null(show_ask(w, "/weir/ledger", "first,1"));
+	assert_null(show_ask(w, "/weir/etcd", NULL));
 }
 
 TEST(test_next_page)
 {
 	char policies[8192] = "";
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *json;
 
 	for (unsigned i = 0; i <= TELEMETRY_PAGE; i++)
 		sprintf(policies + strlen(policies),
 			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '1Mbit/s'}",
 			i ? ", " : "", i, i);
-	instance_world_open(&w, policies);
-	json = ask_command(&w, "/weir/policies", NULL);
+	WORLD(w, policies);
+	json = show_ask(w, "/weir/policies", NULL);
 	assert_int_equal(json_integer_value(json_object_get(json, "next")), TELEMETRY_PAGE);
 	assert_int_equal(json_array_size(json_object_get(json, "policies")), TELEMETRY_PAGE);
 	json_decref(json);
-	check_text(ask_command(&w, "/weir/policies", "64"),
+	check_text(show_ask(w, "/weir/policies", "64"),
 		"{\"total\":65,\"start\":64,\"next\":null,\"policies\":[\"p64\"]}");
-}
-
-/* A reply has a limited number of messages, and marks that there are more. */
-TEST(test_messages_end)
-{
-	static char policies[32768];
-	ENDED_BY(instance_world_close) struct instance_world w;
-	struct pollfd fd = {.events = POLLIN};
-	size_t bytes = 0, n;
-	json_t *json, *messages;
-
-	instance_world_open(&w, POLICIES);
-	w.inst.file = w.file;
-	assert_int_equal(reload_start(&w.inst), 0);
-	for (unsigned i = 0; i < 64; i++)
-		sprintf(policies + strlen(policies),
-			"%s{'name': 'p%060u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '8Mbit/s', "
-			"'%0200u': 1}",
-			i ? ", " : "", i, i, i);
-	instance_world_write(&w, policies);
-	assert_non_null(reload_request(&w.inst, "test", 0));
-	fd.fd = reload_fd(&w.inst);
-	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
-	reload_advance(&w.inst);
-	json = ask_command(&w, "/weir/config", NULL);
-	messages = json_object_get(json_object_get(json, "last_reload"), "messages");
-	n = json_array_size(messages);
-	for (unsigned i = 0; i < n; i++)
-		bytes += strlen(json_string_value(json_array_get(messages, i)));
-	assert_true(n > 1 && bytes > 4000 && bytes < 6000);
-	assert_string_not_equal(json_string_value(json_array_get(messages, n - 2)), "...");
-	assert_string_equal(json_string_value(json_array_get(messages, n - 1)), "...");
-	json_decref(json);
-	for (unsigned i = 0; i < 4 && reload_finishing(&w.inst); i++) {
-		instance_world_turn_all(&w);
-		reload_advance(&w.inst);
-	}
 }
 
 TEST(test_keys)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *json;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	w.inst.workers[1].counters.empty_polls = 5;
-	json = ask_command(&w, "/weir/workers", NULL);
+	w->inst.workers[1].counters.empty_polls = 5;
+	json = show_ask(w, "/weir/workers", NULL);
 	assert_int_equal(json_array_size(json), INSTANCE_WORKERS);
 	assert_int_equal(
 		json_integer_value(json_object_get(json_array_get(json, 1), "empty_polls")), 5);
@@ -158,29 +97,29 @@ TEST(test_keys)
 		"unmatched_packets rerouted_packets dropped unparsed fragments "
 		"bursts empty_polls sleeps busy_share busy_cycles handing_cycles waiting ");
 	json_decref(json);
-	w.inst.clock.hz = 2000000000; /* independent of this machine */
-	w.inst.clock.doubt = "none";
-	json = ask_command(&w, "/weir/health", NULL);
+	w->inst.clock.hz = 2000000000; /* independent of this machine */
+	w->inst.clock.doubt = "none";
+	json = show_ask(w, "/weir/health", NULL);
 	json_object_del(json, "active");
 	check_text(json,
 		"{\"alarms\":[],\"totals_spent\":0,\"control\":{\"stalls\":0,\"longest_stall_ms\":0.0},"
 		"\"log_lines_lost\":0,"
 		"\"tsc\":{\"mhz\":2000.0,\"jumps\":0,\"doubt\":\"none\"}}");
-	w.inst.stuck.now = 1 << 1;
-	json = ask_command(&w, "/weir/health", NULL);
+	w->inst.stuck.now = 1 << 1;
+	json = show_ask(w, "/weir/health", NULL);
 	assert_memory_equal(json_string_value(json_array_get(json_object_get(json, "alarms"), 0)),
 		"worker 1 (CPU 1) is stuck for ", 30);
 	json_decref(json);
-	w.inst.stuck.now = 0;
-	check_keys(ask_command(&w, "/weir/gossip", NULL),
+	w->inst.stuck.now = 0;
+	check_keys(show_ask(w, "/weir/gossip", NULL),
 		"sent sent_bytes send_errors socket_drops wrong_source received_bytes "
 		"unknown_policy implausible loans received ");
-	check_keys(ask_command(&w, "/weir/config", NULL),
+	check_keys(show_ask(w, "/weir/config", NULL),
 		"file generation policies shadow room reload reload_waits_for last_reload "
 		"peers_differ "
 		"removed_policies ");
-	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
-	check_keys(ask_command(&w, "/weir/ledger", NULL),
+	check_keys(show_ask(w, "/weir/delays", "waits"), "packets bins_us ");
+	check_keys(show_ask(w, "/weir/ledger", NULL),
 		"state recovering_policies lease_ms expired control_late unused_records unused ");
 }
 
@@ -198,44 +137,6 @@ static json_t *cell(json_t *page, size_t row, const char *column)
 	return NULL;
 }
 
-/* A row has the values of /weir/policy for the same policy. */
-TEST(test_policy_stats)
-{
-	ENDED_BY(instance_world_close) struct instance_world w;
-	json_t *page, *policy;
-
-	instance_world_open(&w, POLICIES);
-	instance_world_turn_all(&w);
-	page = ask_command(&w, "/weir/policy_stats", NULL);
-	policy = ask_command(&w, "/weir/policy", "last");
-	assert_int_equal(json_array_size(json_object_get(page, "policies")), 3);
-	assert_true(json_is_null(json_object_get(page, "next")));
-	assert_true(json_number_value(json_object_get(page, "at_ms")) > 0);
-	assert_string_equal(json_string_value(cell(page, 2, "name")), "last");
-	assert_string_equal(json_string_value(cell(page, 2, "count")), "packets");
-	assert_int_equal(json_integer_value(cell(page, 0, "limit_per_s")), 125000);
-	assert_true(json_real_value(cell(page, 2, "limit_per_s")) == 1.667);
-	assert_true(json_integer_value(cell(page, 2, "passed_packets")) +
-			    json_integer_value(cell(page, 2, "dropped_packets")) >=
-		    INSTANCE_BURST);
-	assert_int_equal(json_integer_value(cell(page, 2, "passed_packets")),
-		json_integer_value(json_object_get(json_object_get(policy, "passed"), "packets")));
-	assert_int_equal(json_integer_value(cell(page, 0, "passed_units")),
-		json_integer_value(cell(page, 0, "passed_packets")) * INSTANCE_BYTES);
-	assert_true(json_is_null(cell(page, 0, "waiting_packets")));
-	assert_int_equal(json_integer_value(cell(page, 1, "waiting_packets")), 0);
-	assert_true(json_is_integer(cell(page, 1, "waiting_packets")));
-	assert_true(json_is_null(cell(page, 0, "fallback_units")));
-	assert_true(json_is_null(cell(page, 0, "quota_units")));
-	assert_string_equal(json_string_value(cell(page, 2, "allocator")),
-		json_string_value(json_object_get(policy, "allocator")));
-	assert_true(json_is_null(cell(page, 2, "limit_by")));
-	assert_true(json_is_null(cell(page, 2, "limit_until")));
-	json_decref(policy);
-	json_decref(page);
-	assert_null(ask_command(&w, "/weir/policy_stats", "x"));
-}
-
 #define TRYING                                                                     \
 	"{'name': 'tries', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', " \
 	"'trial': {'limit': '500kbit/s', 'burst': '1kB'}}, "                       \
@@ -244,15 +145,14 @@ TEST(test_policy_stats)
 /* Counts of a trial in both replies; null for a policy without a trial. */
 TEST(test_trial)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *page, *policy, *trial, *other;
 	json_int_t passed, dropped;
+	WORLD(w, TRYING);
 
-	instance_world_open(&w, TRYING);
-	instance_world_turn_all(&w);
-	page = ask_command(&w, "/weir/policy_stats", NULL);
-	policy = ask_command(&w, "/weir/policy", "tries");
-	other = ask_command(&w, "/weir/policy", "last");
+	instance_world_turn_all(w);
+	page = show_ask(w, "/weir/policy_stats", NULL);
+	policy = show_ask(w, "/weir/policy", "tries");
+	other = show_ask(w, "/weir/policy", "last");
 	trial = json_object_get(policy, "trial");
 	assert_true(json_is_null(json_object_get(other, "trial")));
 	assert_true(json_is_null(cell(page, 1, "trial_dropped_packets")));
@@ -279,74 +179,10 @@ TEST(test_trial)
 
 #define LONG_NAME "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
 
-#define GROUP                                                                        \
-	"'gossip': {'listen': '127.5.%1$u.%2$u:7946', 'insecure': true, 'roster': [" \
-	"{'name': 'test', 'address': '127.5.%1$u.%2$u:7946'}, "                      \
-	"{'name': 'two', 'address': '127.6.%1$u.%2$u:7946'}]}, "
-#define SHARED \
-	"{'name': 'soft', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
-
-/* The limiter has its measurements, and a peer without messages only its name. */
-TEST(test_shares)
-{
-	unsigned id = (unsigned)getpid();
-	static char group[512];
-	ENDED_BY(instance_world_close) struct instance_world w;
-	json_t *page;
-
-	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
-	instance_world_open_more(&w, group, SHARED);
-	page = ask_command(&w, "/weir/shares", "soft");
-	assert_int_equal(json_integer_value(json_object_get(page, "total")), 2);
-	check_keys(json_incref(json_array_get(json_object_get(page, "limiters"), 0)),
-		"name self demand_bps weight ");
-	check_text(json_incref(json_array_get(json_object_get(page, "limiters"), 1)),
-		"{\"name\":\"two\",\"self\":false}");
-	json_decref(page);
-	page = ask_command(&w, "/weir/shares", "soft,1");
-	assert_int_equal(json_array_size(json_object_get(page, "limiters")), 1);
-	json_decref(page);
-	assert_null(ask_command(&w, "/weir/shares", NULL));
-	assert_null(ask_command(&w, "/weir/shares", "none"));
-	assert_null(ask_command(&w, "/weir/shares", "soft,x"));
-	assert_null(ask_command(&w, "/weir/shares", LONG_NAME LONG_NAME LONG_NAME LONG_NAME));
-}
-
-/* Values of a quota are those of /weir/quota. */
-TEST(test_totals)
-{
-	char directory[] = "/tmp/weir-show-XXXXXX", more[128], command[64];
-	struct instance_world w;
-	json_t *page, *quota;
-
-	assert_non_null(mkdtemp(directory));
-	snprintf(more, sizeof(more), "'ledger': {'store': '%s/store'}, ", directory);
-	snprintf(command, sizeof(command), "%s/store", directory);
-	assert_int_equal(store_create(command, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(
-		&w, more, "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
-	instance_world_turn_all(&w);
-	page = ask_command(&w, "/weir/policy_stats", NULL);
-	quota = ask_command(&w, "/weir/quota", "total");
-	assert_int_equal(json_integer_value(cell(page, 0, "quota_units")), 1000000000);
-	assert_int_equal(json_integer_value(cell(page, 0, "quota_remaining_units")),
-		json_integer_value(json_object_get(quota, "remaining_bytes")));
-	assert_in_range(
-		json_integer_value(cell(page, 0, "quota_remaining_units")), 900000000, 1000000000);
-	assert_int_equal(json_integer_value(cell(page, 0, "quota_used_units")),
-		json_integer_value(json_object_get(quota, "used_bytes")));
-	json_decref(quota);
-	json_decref(page);
-	instance_world_close(&w);
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	assert_int_equal(system(command), 0);
-}
-
 /* Pages are as long as a reply can be. Together they have each policy once. */
 TEST(test_stats_fit)
 {
 	static char policies[64 * 1024];
-	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned seen = 0, pages = 0;
 	json_int_t next = 0;
 
@@ -356,13 +192,13 @@ TEST(test_stats_fit)
 			"%s{'name': '%.59s-%03u', 'match': {'src': '10.0.0.%u/32'}, "
 			"'limit': '400Gbit/s'}",
 			i ? ", " : "", LONG_NAME, i, i);
-	instance_world_open(&w, policies);
+	WORLD(w, policies);
 	do {
 		char start[16];
 		json_t *page;
 
 		sprintf(start, "%d", (int)next);
-		page = ask_command(&w, "/weir/policy_stats", start);
+		page = show_ask(w, "/weir/policy_stats", start);
 		assert_in_range(telemetry_length(page),
 			json_is_null(json_object_get(page, "next")) ? 0 : 12000,
 			TELEMETRY_MAX_OUTPUT - sizeof("{\"/weir/policy_stats\":}"));
@@ -378,28 +214,27 @@ TEST(test_stats_fit)
 /* The share is that of the time between two checks, and at most 1. */
 TEST(test_load)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t now = control_now();
 	json_t *json;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	json = ask_command(&w, "/weir/process", NULL);
+	json = show_ask(w, "/weir/process", NULL);
 	assert_true(json_is_null(json_object_get(
 		json_array_get(json_object_get(json, "workers"), 0), "busy_share")));
 	json_decref(json);
-	now = busy_next(&w.inst);
-	assert_false(busy_run(&w.inst, now - 1));
-	w.inst.workers[0].counters.busy_cycles += w.inst.clock.hz / 4;
-	w.inst.workers[1].counters.busy_cycles += w.inst.clock.hz * 2;
-	busy_run(&w.inst, now);
-	assert_true(fabs(busy_worker(&w.inst, 0).share - 0.25) < 1e-6);
-	assert_true(busy_worker(&w.inst, 1).share == 1);
-	assert_true(busy_control(&w.inst).share >= 0);
-	busy_run(&w.inst, now + 2 * BUSY_PERIOD_NS);
-	assert_true(busy_worker(&w.inst, 0).share == 0);
+	now = busy_next(&w->inst);
+	assert_false(busy_run(&w->inst, now - 1));
+	w->inst.workers[0].counters.busy_cycles += w->inst.clock.hz / 4;
+	w->inst.workers[1].counters.busy_cycles += w->inst.clock.hz * 2;
+	busy_run(&w->inst, now);
+	assert_true(fabs(busy_worker(&w->inst, 0).share - 0.25) < 1e-6);
+	assert_true(busy_worker(&w->inst, 1).share == 1);
+	assert_true(busy_control(&w->inst).share >= 0);
+	busy_run(&w->inst, now + 2 * BUSY_PERIOD_NS);
+	assert_true(busy_worker(&w->inst, 0).share == 0);
 	/* A quarter of a second, rounded down. */
-	assert_in_range(busy_worker(&w.inst, 0).busy_ns / US_NS, 249999, 250000);
-	json = ask_command(&w, "/weir/process", NULL);
+	assert_in_range(busy_worker(&w->inst, 0).busy_ns / US_NS, 249999, 250000);
+	json = show_ask(w, "/weir/process", NULL);
 	assert_true(json_integer_value(json_object_get(
 			    json_object_get(json, "memory"), "resident_bytes")) > 1000000);
 	assert_true(json_array_size(json_object_get(json, "pools")) > 0);
@@ -423,25 +258,24 @@ static void check_cpus(json_t *info)
 /* Commands that exporters of DPDK's own telemetry use. */
 TEST(test_eal)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *list, *json;
 	char index[8];
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	list = ask_command(&w, "/eal/lcore/list", NULL);
+	list = show_ask(w, "/eal/lcore/list", NULL);
 	sprintf(index, "%d", (int)json_integer_value(json_array_get(list, 0)));
 	json_decref(list);
-	check_keys(ask_command(&w, "/eal/lcore/info", index),
+	check_keys(show_ask(w, "/eal/lcore/info", index),
 		"lcore_id socket role cpuset total_cycles busy_cycles ");
-	check_cpus(ask_command(&w, "/eal/lcore/info", index));
-	assert_null(ask_command(&w, "/eal/lcore/info", NULL));
-	assert_null(ask_command(&w, "/eal/lcore/info", "4294967295"));
-	list = ask_command(&w, "/eal/memzone_list", NULL);
+	check_cpus(show_ask(w, "/eal/lcore/info", index));
+	assert_null(show_ask(w, "/eal/lcore/info", NULL));
+	assert_null(show_ask(w, "/eal/lcore/info", "4294967295"));
+	list = show_ask(w, "/eal/memzone_list", NULL);
 	assert_true(json_array_size(list) > 0);
 	sprintf(index, "%d", (int)json_array_size(list));
 	json_decref(list);
-	assert_null(ask_command(&w, "/eal/memzone_info", index));
-	json = ask_command(&w, "/eal/memzone_info", "0");
+	assert_null(show_ask(w, "/eal/memzone_info", index));
+	json = show_ask(w, "/eal/memzone_info", "0");
 	assert_memory_equal(json_string_value(json_object_get(json, "Hugepage_base")), "0x", 2);
 	assert_true(json_integer_value(json_object_get(json, "Hugepage_used")) > 0);
 	check_keys(json, "Zone Name Length Address Socket Flags Hugepage_size Hugepage_base "

@@ -24,12 +24,11 @@
 /* Checks the replies of a limiter without a state directory. */
 static void expect_of_file(const struct show_row *rows, size_t n)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	w.inst.file = w.file;
-	assert_int_equal(reload_start(&w.inst), 0);
-	show_expect_rows(&w, rows, n);
+	w->inst.file = w->file;
+	assert_int_equal(reload_start(&w->inst), 0);
+	show_expect_rows(w, rows, n);
 }
 
 #define EXPECT_OF_FILE(rows) expect_of_file(rows, COUNT(rows))
@@ -100,39 +99,38 @@ TEST(test_runs)
 		.confirm = {.running = 4, .good = 3},
 		.about = made_up_about(2),
 		.running_file = -1};
-	ENDED_BY(instance_world_close) struct instance_world w;
 	char expected[512];
 	json_t *reply;
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	w.inst.file = w.file;
-	w.inst.kept = &kept;
+	w->inst.file = w->file;
+	w->inst.kept = &kept;
 	snprintf(expected, sizeof(expected),
 		"{'state': 'idle', 'directory': '/state', 'file': '%s', 'runs': {'words': "
 		"'apply of noon by alice; the file differs; 2 changed singly', 'number': 4, "
 		"'what': 'apply', 'at': 'noon', 'user': 'alice', 'differs': true, 'n_singles': 2, "
 		"'singles': ['first', 'later']}, 'last_good': 3, 'unconfirmed': null, "
 		"'refused': null, 'not_kept': null, 'last': null, 'peers_differ': null}",
-		w.file);
-	show_expect(show_ask(&w, "/weir/change", NULL), expected);
-	assert_null(show_ask(&w, "/weir/running", NULL));
+		w->file);
+	show_expect(show_ask(w, "/weir/change", NULL), expected);
+	assert_null(show_ask(w, "/weir/running", NULL));
 	kept.running_file = 0;
-	snprintf(expected, sizeof(expected), "{'number': 4, 'file': '%s'}", w.file);
-	show_expect(show_ask(&w, "/weir/running", NULL), expected);
+	snprintf(expected, sizeof(expected), "{'number': 4, 'file': '%s'}", w->file);
+	show_expect(show_ask(w, "/weir/running", NULL), expected);
 	kept.refused = refused;
 	kept.trouble = trouble;
 	kept.confirm.until_ns = control_now() + 100 * SECOND_NS;
-	show_expect(show_ask(&w, "/weir/change", NULL),
+	show_expect(show_ask(w, "/weir/change", NULL),
 		"{'refused': ['one', 'two'], 'not_kept': 'no space', 'unconfirmed': {'left_s': '*'}, "
 		"'...': 0}");
-	reply = show_ask(&w, "/weir/change", NULL);
+	reply = show_ask(w, "/weir/change", NULL);
 	assert_near(
 		json_real_value(json_object_get(json_object_get(reply, "unconfirmed"), "left_s")),
 		70, 30);
 	json_decref(reply);
 	json_decref(kept.about);
 	kept.about = made_up_about(40);
-	reply = show_ask(&w, "/weir/change", NULL);
+	reply = show_ask(w, "/weir/change", NULL);
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(reply, "runs"), "n_singles")),
 		40);
@@ -140,8 +138,8 @@ TEST(test_runs)
 		json_array_size(json_object_get(json_object_get(reply, "runs"), "singles")), 32);
 	json_decref(reply);
 	json_decref(kept.about);
-	w.inst.kept = NULL;
-	w.inst.file = NULL;
+	w->inst.kept = NULL;
+	w->inst.file = NULL;
 }
 
 static json_t *history_of(unsigned n, size_t size)
@@ -169,10 +167,9 @@ TEST(test_history)
 	} rows[] = {{0, 0, 1, 0}, {1, 10, 1, 1}, {12, 984, 1, 12}, {13, 984, 2, 12},
 		{12, 985, 2, 11}, {3, 13000, 3, 1}, {256, 84, 3, 118}};
 	struct kept kept = {.running_file = -1};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	w.inst.kept = &kept;
+	w->inst.kept = &kept;
 	for (size_t r = 0; r < COUNT(rows); r++) {
 		unsigned seen = 0, pages = 0;
 		char params[24] = "0";
@@ -185,7 +182,7 @@ TEST(test_history)
 			json_t *line;
 			size_t i;
 
-			page = show_ask(&w, "/weir/history", seen ? params : NULL);
+			page = show_ask(w, "/weir/history", seen ? params : NULL);
 			lines = json_object_get(page, "lines");
 			json_array_foreach (lines, i, line)
 				assert_int_equal(json_integer_value(json_object_get(line, "n")),
@@ -199,12 +196,12 @@ TEST(test_history)
 			json_decref(page);
 		} while (seen < rows[r].n);
 		assert_int_equal(pages, rows[r].pages);
-		show_expect(show_ask(&w, "/weir/history", params), "{'lines': [], 'next': null}");
+		show_expect(show_ask(w, "/weir/history", params), "{'lines': [], 'next': null}");
 		snprintf(params, sizeof(params), "%u", seen + 1);
-		assert_null(show_ask(&w, "/weir/history", params));
+		assert_null(show_ask(w, "/weir/history", params));
 		json_decref(kept.history);
 	}
-	w.inst.kept = NULL;
+	w->inst.kept = NULL;
 }
 
 /* Runs until all work, and the work that follows from it, has ended. */

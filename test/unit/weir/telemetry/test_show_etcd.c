@@ -1,138 +1,130 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Replies about etcd, with a simulated share.
+ * Replies about quotas in etcd, which the test plays, and the alarm of a quota that is spent there.
  */
 #include "show_world.h"
-#include "scope.h"
+#include "control_clock.h"
 
 #include "base/time.h"
 #include "etcd_share.h"
-#include "show.h"
+#include "etcd_world.h"
 
-static struct {
-	bool configured;
-	struct etcd_share_view view;
-	struct budget_share_view budgets[2];
-} share;
+#define POLICIES                                                                      \
+	"{'name': 'p', 'match': {'vlan': 1}, 'allocator': 'quota', 'total': '1GB'}, " \
+	"{'name': 'q', 'match': {'vlan': 2}, 'allocator': 'quota', 'total': '5', "    \
+	"'count': 'packets'}, {'name': 'none', 'limit': '1Mbit/s'}"
+#define ETCD \
+	", 'etcd': {'endpoints': ['http://one:2379', 'http://two:2379'], 'prefix': '/cap', 'insecure': true}"
 
-/* The linker puts these in the place of the real ones. */
-bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view *view);
-unsigned __wrap_etcd_share_budgets(const struct instance *inst);
-struct budget_share_view __wrap_etcd_share_budget(const struct instance *inst, unsigned i);
-uint64_t __wrap_control_now(void);
-
-bool __wrap_etcd_share_view(const struct instance *inst, struct etcd_share_view *view)
+/* Reads the answers, and sends the requests that are due after a moment. */
+static void look(struct instance_world *w)
 {
-	*view = share.view;
-	return share.configured;
+	clock_ns += SECOND_NS;
+	etcd_share_look(&w->inst, clock_ns);
 }
 
-unsigned __wrap_etcd_share_budgets(const struct instance *inst)
-{
-	return 2;
-}
-
-struct budget_share_view __wrap_etcd_share_budget(const struct instance *inst, unsigned i)
-{
-	assert_in_range(i, 0, 1);
-	return share.budgets[i];
-}
-
-uint64_t __wrap_control_now(void)
-{
-	return 100 * SECOND_NS;
-}
+#define ETCD_WORLD(w, ...)                            \
+	etcd_world = (struct etcd_world){0};          \
+	STORED_WORLD(w, __VA_ARGS__, .ledger = ETCD); \
+	look(w)
 
 TEST(test_not_configured)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	STORED_WORLD(w, POLICIES);
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	share.configured = false;
-	assert_null(show_etcd(NULL, &w.inst));
+	assert_null(show_ask(w, "/weir/etcd", NULL));
 }
 
 /* Amounts are shown once etcd has answered, in the unit that the policy counts. */
 TEST(test_budgets)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	ETCD_WORLD(w, POLICIES);
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', 'match': "
-				"{'vlan': 2}, 'limit': '1/s', 'count': 'packets'}");
-	share.configured = true;
-	share.view = (struct etcd_share_view){.state = DRAW_CONNECTED, .why = ""};
-	share.budgets[0] = (struct budget_share_view){.name = "cap/p",
-		.policy = 0,
-		.known = true,
-		.period = 20000,
-		.total = 1000,
-		.drawn = 300,
-		.left = 700,
-		.as_of_ns = 97 * SECOND_NS,
-		.asked = true};
-	share.budgets[1] = (struct budget_share_view){
-		.name = "cap/q", .policy = 1, .period = 7, .total = 5, .error = -ETIMEDOUT};
-	show_expect(show_etcd(NULL, &w.inst),
-		"{'quotas': [{'policy': 'p', 'name': 'cap/p', 'period_number': 20000, "
-		"'total_bytes': 1000, 'drawn_bytes': 300, 'left_bytes': 700, "
+	etcd_world_add_units("p", 1, 1000, 300, 700);
+	look(w);
+	clock_ns += 3 * SECOND_NS;
+	show_expect(show_ask(w, "/weir/etcd", NULL),
+		"{'total': 2, 'start': 0, 'next': null, 'quotas': [{'policy': 'p', 'name': 'p', "
+		"'period_number': 1, 'total_bytes': 1000, 'drawn_bytes': 300, 'left_bytes': 700, "
 		"'as_of_ms_ago': 3000, 'asked': true, 'error': null}, "
-		"{'policy': 'q', 'name': 'cap/q', 'period_number': 7, 'as_of_ms_ago': null, "
-		"'asked': false, 'error': 'Connection timed out'}], 'state': 'connected', "
-		"'endpoints': [], 'user': null, 'logged_in': false, 'error': null, '...': 0}");
-	share.budgets[1].known = true;
-	share.budgets[1].left = 4;
-	show_expect(show_etcd("1", &w.inst), "{'quotas': [{'policy': 'q', 'total': 5, 'left': 4, "
-					     "'drawn': 0, '...': 0}], '...': 0}");
+		"{'policy': 'q', 'name': 'q', 'period_number': 1, 'as_of_ms_ago': null, "
+		"'asked': true, 'error': null}], 'state': 'connected', 'endpoints': "
+		"['http://one:2379', 'http://two:2379'], 'user': null, 'logged_in': false, "
+		"'prefix': '/cap', 'error': null}");
+	etcd_world_add("q", 1, -EPERM);
+	look(w);
+	show_expect(show_ask(w, "/weir/etcd", "1"),
+		"{'quotas': [{'policy': 'q', 'asked': false, 'error': 'Operation not permitted', "
+		"'...': 0}], 'error': 'error 1', '...': 0}");
+	look(w);
+	etcd_world_add_units("q", 1, 5, 0, 4);
+	look(w);
+	show_expect(show_ask(w, "/weir/etcd", "1"),
+		"{'quotas': [{'policy': 'q', 'total': 5, 'left': 4, 'drawn': 0, '...': 0}], "
+		"'...': 0}");
 }
 
+/* The state of the connection, and the user that the last answer was for. */
 TEST(test_states)
 {
 	static const struct {
-		enum etcd_share_state state;
+		int result;
 		bool logged_in;
-		const char *why, *shown;
+		const char *shown;
 	} rows[] = {
-		{DRAW_CONNECTING, false, "",
-			"{'state': 'connecting', 'error': null, "
-			"'logged_in': false, '...': 0}"},
-		{DRAW_CONNECTED, true, "", "{'state': 'connected', 'logged_in': true, '...': 0}"},
-		{DRAW_AWAY, false, "no answer",
-			"{'state': 'away', 'error': 'no answer', '...': 0}"},
-		{DRAW_FENCED, false, "", "{'state': 'fenced', '...': 0}"},
+		{0, true, "{'state': 'connected', 'logged_in': true, '...': 0}"},
+		{-ETIMEDOUT, false,
+			"{'state': 'away', 'error': 'error 110', 'logged_in': false, '...': 0}"},
+		{0, false, "{'state': 'connected', 'error': null, '...': 0}"},
+		{-ESTALE, false, "{'state': 'fenced', '...': 0}"},
 	};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	ETCD_WORLD(w, POLICIES);
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	share.configured = true;
-	share.budgets[1].policy = 0; /* no other one */
+	strcpy(w->config->ledger.etcd_user, "weir");
+	show_expect(show_ask(w, "/weir/etcd", NULL),
+		"{'state': 'connecting', 'error': null, 'user': 'weir', 'logged_in': false, "
+		"'...': 0}");
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		share.view = (struct etcd_share_view){
-			rows[i].state, rows[i].logged_in, rows[i].why};
-		show_expect(show_etcd(NULL, &w.inst), rows[i].shown);
+		etcd_world_add("p", 1, rows[i].result)->logged_in = rows[i].logged_in;
+		look(w);
+		show_expect(show_ask(w, "/weir/etcd", NULL), rows[i].shown);
+		clock_ns += 20 * SECOND_NS; /* so that it is requested again */
+		look(w);
 	}
 }
 
-/* Endpoints, user and prefix are those of the configuration. */
-TEST(test_place)
+/* The rest of a quota is that of the limiters and of etcd, and at most the whole. */
+TEST(test_rest)
 {
-	static char one[] = "https://one:2379", two[] = "https://two:2379";
-	ENDED_BY(instance_world_close) struct instance_world w;
-	struct ledger_config *ledger;
+	static const struct {
+		uint64_t total, drawn, left, rest;
+		bool spent;
+	} rows[] = {
+		{1000, 400, 500, 900, false}, {1000, 401, 599, 1000, false},
+		{1000, 402, 601, 1000, false},  /* others have refunded units */
+		{1000, 1400, 601, 1400, false}, /* drawn of an earlier quota */
+		{2000000, 1401, 600, 2001, false},
+		{2001000, 1402, 599, 2001, true}, /* a thousandth */
+	};
+	char expected[256];
+	ETCD_WORLD(w, "{'name': 'day', 'allocator': 'quota', 'total': '1GB'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	ledger = &w.config->ledger;
-	ledger->n_etcd = 2;
-	ledger->etcd[0] = one;
-	ledger->etcd[1] = two;
-	strcpy(ledger->etcd_user, "weir");
-	strcpy(ledger->etcd_prefix, "/cap/");
-	share.configured = true;
-	share.view = (struct etcd_share_view){.state = DRAW_CONNECTED, .why = ""};
-	show_expect(show_etcd(NULL, &w.inst),
-		"{'endpoints': ['https://one:2379', 'https://two:2379'], 'user': 'weir', "
-		"'prefix': '/cap/', '...': 0}");
-	ledger->n_etcd = 0;
+	show_expect(show_ask(w, "/weir/quota", "day"), "{'total_bytes': 1000000000, '...': 0}");
+	show_expect(show_ask(w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		etcd_world_add_units("day", 1, rows[i].total, rows[i].drawn, rows[i].left);
+		look(w);
+		snprintf(expected, sizeof(expected),
+			"{'total_bytes': %u, 'remaining_bytes': %u, 'undrawn_bytes': %u, '...': 0}",
+			(unsigned)rows[i].total, (unsigned)rows[i].rest, (unsigned)rows[i].left);
+		show_expect(show_ask(w, "/weir/quota", "day"), expected);
+		show_expect(show_ask(w, "/weir/health", NULL),
+			rows[i].spent ? "{'alarms': ['the total of day is spent'], '...': 0}"
+				      : "{'alarms': [], '...': 0}");
+		clock_ns += 20 * SECOND_NS;
+		look(w);
+	}
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

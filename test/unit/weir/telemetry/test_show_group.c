@@ -8,12 +8,13 @@
 
 #include "base/prng.h"
 #include "base/time.h"
+#include "control_clock.h"
 #include "instance.h"
 #include "policy/value.h"
 #include "show.h"
 #include "store/store.h"
 
-#define NOW      (100 * SECOND_NS)
+#define NOW      clock_ns
 #define LIMITERS 40
 
 /* The longest name. */
@@ -25,13 +26,6 @@
 	"{'name': 'alone', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'allocator': 'static'}"
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
-
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return NOW;
-}
 
 static char directory[32];
 
@@ -115,6 +109,10 @@ TEST(test_names)
 		{"/weir/shares", LONG, "{'total': 2, '...': 0}"},
 		{"/weir/shares", LONG ",1", "{'start': 1, '...': 0}"},
 		{"/weir/shares", LONG "x", NULL},
+		{"/weir/shares", LONG LONG, NULL},
+		{"/weir/shares", NULL, NULL},
+		{"/weir/shares", "none", NULL},
+		{"/weir/shares", "soft,x", NULL},
 		{"/weir/shares", "alone", NULL}, /* its allocator needs no peers */
 		{"/weir/shares", "", NULL},
 	};

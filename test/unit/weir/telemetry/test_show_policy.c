@@ -16,18 +16,6 @@
 #include "show_world.h"
 #include "store/store.h"
 
-/* The sum of the reports, as if all limiters had reported. */
-struct quota_view __real_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
-struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
-struct quota_view __wrap_budget_view(const struct budget *b, unsigned policy, uint64_t now_ns)
-{
-	struct quota_view view = __real_budget_view(b, policy, now_ns);
-
-	view.group = (struct quota_group){
-		.known = true, .remaining = view.remaining, .pace = view.pace};
-	return view;
-}
-
 /* A group of two with policies of all kinds, before any packet or message. */
 #define GROUP                                                                  \
 	"'gossip': {'listen': '127.5.1.1:7946', 'insecure': true, 'roster': [" \
@@ -211,14 +199,14 @@ static const struct show_row of_ledgers[] = {
 		"{'name': 'total', 'period': 'fixed', 'period_s': 86400, 'period_number': null, "
 		"'period_ends_in_s': null, 'total_bytes': 1000000000, "
 		"'total_in_force_bytes': 1000000000, 'used_bytes': 0, 'prefetched_bytes': 0, "
-		"'global_rate_bps': 0, "
+		"'global_rate_bps': null, "
 		"'exhausted_in_s': null, 'low': false, 'held_bytes': 0, 'spent_bytes': 0, "
 		"'prepaid_bytes': 0, 'rate_bps': 0, 'threshold_bytes': 0, 'asking': false, "
 		"'waiting': false, 'rounds': 0, 'short_rounds': 0, 'messages': 0, 'invalid': 0, "
 		"'reallocation_ms': 50.0, 'credit_bytes': 0, 'in_flight_bytes': 0}"},
 	{"/weir/quota", "prepaid",
 		"{'period': 'none', 'period_s': null, 'period_number': 1, "
-		"'period_ends_in_s': null, 'total': 100000, 'remaining': 50000, 'used': 0, "
+		"'period_ends_in_s': null, 'total': 100000, 'used': 0, "
 		"'prefetched': 0, 'held': 50000, "
 		"'credit': 0, 'in_flight': 0, '...': 0}"},
 	{"/weir/quota", "held", NULL},
@@ -293,68 +281,36 @@ static const struct show_row of_the_box[] = {
 	{"/weir/history", NULL, NULL},
 };
 
-static char directory[32], more[512];
-
-static void open_all(struct instance_world *w, const char *group, const char *policies)
-{
-	char store[64];
-
-	strcpy(directory, "/tmp/weir-show-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	snprintf(store, sizeof(store), "%s/store", directory);
-	snprintf(more, sizeof(more), "%s'ledger': {'store': '%s'}, ", group, store);
-	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(w, more, policies);
-}
-
-static void close_all(struct instance_world *w)
-{
-	char command[64];
-
-	instance_world_close(w);
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	assert_int_equal(system(command), 0);
-}
-
 #define EXPECT(w, rows) show_expect_rows(w, rows, COUNT(rows))
-
-static void measure_nothing(void *context, unsigned policy, struct limiter_sample *sample)
-{
-	*sample = (struct limiter_sample){.slots = context};
-}
 
 /* The neighbour was silent long enough, so the limiter uses its records. */
 static void end_proof(struct instance_world *w)
 {
-	static uint64_t slots[INSTANCE_WORKERS * FLOW_SLOTS];
-	struct limiter *limiter = w->inst.limiter;
+	const struct conserve *conserve = limiter_conserve(w->inst.limiter);
 
-	conserve_book((struct conserve *)(uintptr_t)limiter_conserve(limiter))->proof_until_ns = 0;
-	while (!limiter_tick(limiter, control_now(), measure_nothing, slots))
-		;
+	conserve_book((struct conserve *)(uintptr_t)conserve)->proof_until_ns = 0;
+	show_tick(w, control_now() + SECOND_NS);
 }
 
 TEST(test_each_kind)
 {
-	ENDED_BY(close_all) struct instance_world w;
+	STORED_WORLD(w, POLICIES, .more = GROUP);
 
-	open_all(&w, GROUP, POLICIES);
-	EXPECT(&w, of_policies);
-	EXPECT(&w, of_ledgers);
-	EXPECT(&w, of_the_box);
-	end_proof(&w);
-	EXPECT(&w, after_proof);
+	EXPECT(w, of_policies);
+	EXPECT(w, of_ledgers);
+	EXPECT(w, of_the_box);
+	end_proof(w);
+	EXPECT(w, after_proof);
 }
 
 /* A worker's counters are in its own reply, and in those of all. */
 TEST(test_counters)
 {
 	struct worker_counters *c;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
-		c = &w.inst.workers[i].counters;
+		c = &w->inst.workers[i].counters;
 		c->rx_packets = 10 + i;
 		c->tx_packets = 20 + i;
 		c->unmatched_packets = 30 + i;
@@ -365,17 +321,17 @@ TEST(test_counters)
 	}
 	c->busy_cycles = 5;
 	c->handing_cycles = 7;
-	show_expect(show_ask(&w, "/weir/drops", NULL), "{'limit': 81, 'quota': 0, '...': 0}");
-	show_expect(show_ask(&w, "/weir/unparsed", NULL),
+	show_expect(show_ask(w, "/weir/drops", NULL), "{'limit': 81, 'quota': 0, '...': 0}");
+	show_expect(show_ask(w, "/weir/unparsed", NULL),
 		"{'fragment_unknown': 101, 'fragment_tiny': 0, '...': 0}");
-	show_expect(show_ask(&w, "/weir/workers", NULL),
+	show_expect(show_ask(w, "/weir/workers", NULL),
 		"[{'rx_packets': 10, 'tx_packets': 20, 'unmatched_packets': 30, 'sleeps': 60, "
 		"'dropped': {'limit': 40, '...': 0}, "
 		"'unparsed': {'fragment_unknown': 50, '...': 0}, 'fragments': null, '...': 0}, "
 		"{'rx_packets': 11, 'tx_packets': 21, 'unmatched_packets': 31, 'sleeps': 61, "
 		"'dropped': {'limit': 41, '...': 0}, 'busy_cycles': 12, 'handing_cycles': 7, "
 		"'idle': 'sleep', 'paths': 2, 'stuck': false, '...': 0}]");
-	show_expect(show_ask(&w, "/weir/ledger", NULL),
+	show_expect(show_ask(w, "/weir/ledger", NULL),
 		"{'state': 'none', 'recovering_policies': 0, 'lease_ms': 5000, 'expired': 141, "
 		"'control_late': 0, 'unused_records': 0, 'unused': []}");
 }
@@ -383,38 +339,37 @@ TEST(test_counters)
 /* Classes that have a queue are counted over all workers. */
 TEST(test_backlogged)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
-
-	instance_world_open(&w,
+	WORLD(w,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', 'meter': "
 		"'phantom', 'classes': {'by': 'flow', 'n': 16}}");
+
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 3 + i);
-	show_expect(show_ask(&w, "/weir/policy", "p"),
+		phantom_set_weight(w->inst.workers[i].policies[w->inst.slots.of[0]].phantom, 3 + i);
+	show_expect(show_ask(w, "/weir/policy", "p"),
 		"{'classes': {'by': 'flow', 'n': 16, 'weights': {}, 'backlogged': 7}, '...': 0}");
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 0);
+		phantom_set_weight(w->inst.workers[i].policies[w->inst.slots.of[0]].phantom, 0);
 }
 
 /* A trial: its terms, and its counts. */
 TEST(test_tried)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 	double age_s;
-
-	instance_world_open_more(&w, GROUP,
+	WORLD(w,
 		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'trial': {'limit': "
 		"'16Mbit/s', 'burst': '20kB'}}, {'name': 'q', 'match': {'vlan': 2}, 'limit': "
 		"'8Mbit/s', 'meter': 'fixed-window', 'window': '250ms', 'trial': {'limit': "
-		"'4Mbit/s'}}");
-	show_expect(show_ask(&w, "/weir/policy", "p"),
+		"'4Mbit/s'}}",
+		.more = GROUP);
+
+	show_expect(show_ask(w, "/weir/policy", "p"),
 		"{'trial': {'limit': '16Mbit/s', 'meter': 'token-bucket', 'age_s': '*', "
 		"'limit_bps': 16000000, 'local_limit_bps': 8000000, 'burst_bytes': 20000, "
 		"'local_burst_bytes': 10000, 'window_ms': '*', 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'would_pass': " NOTHING ", 'would_drop': " NOTHING
 		"}, '...': 0}");
-	reply = show_ask(&w, "/weir/policy", "q");
+	reply = show_ask(w, "/weir/policy", "q");
 	age_s = json_number_value(json_object_get(json_object_get(reply, "trial"), "age_s"));
 	assert_true(age_s >= 0 && age_s < 3600);
 	show_expect(json_incref(json_object_get(reply, "trial")),
@@ -427,12 +382,11 @@ TEST(test_budget_counters)
 {
 	struct budget_counters *c;
 	struct timekeeper *keeper;
-	ENDED_BY(close_all) struct instance_world w;
 	json_t *reply;
 	double ms;
+	STORED_WORLD(w, "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
 
-	open_all(&w, "", "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
-	c = (struct budget_counters *)(uintptr_t)budget_counters(limiter_budget(w.inst.limiter));
+	c = (struct budget_counters *)(uintptr_t)budget_counters(limiter_budget(w->inst.limiter));
 	*c = (struct budget_counters){.messages_sent = 1,
 		.messages_heard = 2,
 		.parts_sent = 3,
@@ -441,15 +395,15 @@ TEST(test_budget_counters)
 		.differing = 6,
 		.malformed = 7,
 		.relinked = 8};
-	limiter_clock(w.inst.limiter, 1800000000 * SECOND_NS, true, control_now());
-	keeper = (struct timekeeper *)(uintptr_t)budget_timekeeper(limiter_budget(w.inst.limiter));
+	limiter_clock(w->inst.limiter, 1800000000 * SECOND_NS, true, control_now());
+	keeper = (struct timekeeper *)(uintptr_t)budget_timekeeper(limiter_budget(w->inst.limiter));
 	keeper->since_ns = control_now() - 5 * SECOND_NS;
 	keeper->reason = TIME_FOLLOWS;
 	keeper->apart_ns = -2500000;
 	keeper->sure = true;
 	keeper->steps = 9;
 	keeper->followed = 10;
-	reply = show_ask(&w, "/weir/quota", NULL);
+	reply = show_ask(w, "/weir/quota", NULL);
 	ms = json_number_value(json_object_get(reply, "clock_ms"));
 	assert_true(ms >= 5000 && ms < 3600000);
 	ms = json_number_value(json_object_get(reply, "clock_time"));
@@ -459,7 +413,7 @@ TEST(test_budget_counters)
 		"'parts_heard': 4, 'unknown': 5, 'differing': 6, 'malformed': 7, 'clock': "
 		"'follows the group', 'clock_ms': '*', 'clock_time': '*', 'clock_apart_ms': -2.5, "
 		"'clock_synchronised': true, 'clock_steps': 9, 'clock_followed': 10}");
-	show_expect(show_ask(&w, "/weir/tree", NULL), "{'relinked': 8, '...': 0}");
+	show_expect(show_ask(w, "/weir/tree", NULL), "{'relinked': 8, '...': 0}");
 }
 
 #define TOTALS                                                                          \
@@ -475,25 +429,24 @@ TEST(test_budget_counters)
  */
 TEST(test_spent)
 {
-	ENDED_BY(close_all) struct instance_world w;
+	STORED_WORLD(w, TOTALS);
 
-	open_all(&w, "", TOTALS);
-	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
-	w.config->policies[1].total = UINT64_C(999999999999); /* 1 GB is left */
-	show_expect(show_ask(&w, "/weir/health", NULL),
-		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
-	w.config->policies[1].total++;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	show_expect(
+		show_ask(w, "/weir/health", NULL), "{'alarms': [], 'totals_spent': 0, " HEALTH "}");
+	w->config->policies[1].total = UINT64_C(999999999999); /* 1 GB is left */
+	show_expect(
+		show_ask(w, "/weir/health", NULL), "{'alarms': [], 'totals_spent': 0, " HEALTH "}");
+	w->config->policies[1].total++;
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
-	w.config->policies[0].total = UINT64_C(1000000000000);
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	w->config->policies[0].total = UINT64_C(1000000000000);
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['2 totals are spent, that of one the first one'], "
 		"'totals_spent': 2, " HEALTH "}");
-	w.config->policies[0].drawn = true; /* without a value from etcd */
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	w->config->policies[0].drawn = true; /* without a value from etcd */
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
-	w.config->policies[0].drawn = false;
+	w->config->policies[0].drawn = false;
 }
 
 #define NUMBERED                                                                            \
@@ -550,8 +503,8 @@ static json_t *numbers_of(struct instance_world *w, const char *policy)
 
 /* The kinds of numbers that each policy of NUMBERED has. */
 static const unsigned numbered[] = {SOFT | IF(LOANS), IF(ALWAYS) | IF(LIMITED) | IF(OVERSHOOT),
-	SOFT | IF(SHAPED), IF(ALWAYS) | IF(FALLBACK) | IF(QUOTA) | IF(QUOTA_KNOWN),
-	SOFT | IF(TRIAL) | IF(LOANS), SOFT | IF(COLOURED) | IF(PEAK), SOFT, SOFT | IF(BELOW)};
+	SOFT | IF(SHAPED), IF(ALWAYS) | IF(FALLBACK) | IF(QUOTA), SOFT | IF(TRIAL) | IF(LOANS),
+	SOFT | IF(COLOURED) | IF(PEAK), SOFT, SOFT | IF(BELOW)};
 
 /* Words that are null although their policy has them. */
 static bool is_unknown(enum policy_number_id id, unsigned applies)
@@ -647,25 +600,37 @@ static void check_previous(const json_t *row)
 }
 
 /* Each row of the table, in both commands. */
-TEST(test_numbers)
+static void check_numbers(struct instance_world *w, unsigned policy, unsigned applies)
 {
-	ENDED_BY(close_all) struct instance_world w;
+	json_t *row, *reply = show_ask(w, "/weir/policy", w->inst.policies[policy].name);
 	char number[8];
 
-	open_all(&w, GROUP, NUMBERED);
-	for (unsigned i = 0; i < COUNT(numbered); i++) {
-		json_t *row, *reply = show_ask(&w, "/weir/policy", w.inst.policies[i].name);
+	print_message("policy %s\n", w->inst.policies[policy].name);
+	snprintf(number, sizeof(number), "%u", policy);
+	row = numbers_of(w, number);
+	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
+		check_number(reply, row, id, applies);
+	check_members(reply, "", json_string_value(json_object_get(row, "count")));
+	check_previous(row);
+	json_decref(row);
+	json_decref(reply);
+}
 
-		print_message("policy %s\n", w.inst.policies[i].name);
-		snprintf(number, sizeof(number), "%u", i);
-		row = numbers_of(&w, number);
-		for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
-			check_number(reply, row, id, numbered[i]);
-		check_members(reply, "", json_string_value(json_object_get(row, "count")));
-		check_previous(row);
-		json_decref(row);
-		json_decref(reply);
-	}
+TEST(test_numbers)
+{
+	STORED_WORLD(w, NUMBERED, .more = GROUP);
+
+	for (unsigned i = 0; i < COUNT(numbered); i++)
+		check_numbers(w, i, numbered[i]);
+}
+
+/* The remaining units have a value if all limiters have sent reports, such as the only one. */
+TEST(test_numbers_of_one)
+{
+	STORED_WORLD(w, "{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': "
+			"'1GB'}");
+
+	check_numbers(w, 0, IF(ALWAYS) | IF(FALLBACK) | IF(QUOTA) | IF(QUOTA_KNOWN));
 }
 
 /* Each counter has the value that was counted under its name. */
@@ -675,16 +640,15 @@ TEST(test_counted)
 		"dropped_units", "over_packets", "over_units", "fallback_packets", "fallback_units",
 		"green_packets", "green_units", "yellow_packets", "yellow_units", "red_packets",
 		"red_units"};
-	ENDED_BY(close_all) struct instance_world w;
 	char number[8];
+	STORED_WORLD(w, NUMBERED, .more = GROUP);
 
-	open_all(&w, GROUP, NUMBERED);
 	for (unsigned i = 0; i < COUNT(numbered); i++) {
 		json_t *row;
 
-		count_as_numbers(&w, i);
+		count_as_numbers(w, i);
 		snprintf(number, sizeof(number), "%u", i);
-		row = numbers_of(&w, number);
+		row = numbers_of(w, number);
 		for (unsigned k = 0; k < COUNT(columns); k++) {
 			const json_t *value = json_object_get(row, columns[k]);
 
@@ -692,30 +656,34 @@ TEST(test_counted)
 				assert_int_equal(json_integer_value(value), 1000 * (i + 1) + k + 1);
 		}
 		json_decref(row);
+		check_numbers(w, i, numbered[i]); /* both commands */
 	}
 }
 
 TEST(test_page_of_numbers)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	double now_ms;
 	json_t *reply;
+	STORED_WORLD(w, NUMBERED, .more = GROUP);
 
-	open_all(&w, GROUP, NUMBERED);
-	show_expect(show_ask(&w, "/weir/policy_stats", "7"),
+	show_expect(show_ask(w, "/weir/policy_stats", "7"),
 		"{'generation': 1, 'at_ms': '*', 'columns': '*', 'total': 8, 'start': 7, 'next': "
 		"null, 'policies': '*'}");
-	assert_null(show_ask(&w, "/weir/policy_stats", "x"));
+	assert_null(show_ask(w, "/weir/policy_stats", "x"));
 	now_ms = (double)control_now() / 1e6;
-	reply = show_ask(&w, "/weir/policy_stats", NULL);
+	reply = show_ask(w, "/weir/policy_stats", NULL);
 	assert_true(json_real_value(json_object_get(reply, "at_ms")) >= now_ms);
 	assert_true(
 		json_real_value(json_object_get(reply, "at_ms")) <= (double)control_now() / 1e6);
 	json_decref(reply);
-	close_all(&w);
-	/* Without any quota, no policy has one. */
-	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
-	show_expect(numbers_of(&w, "0"),
+}
+
+/* Without any quota, no policy has one. */
+TEST(test_no_quota)
+{
+	WORLD(w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
+
+	show_expect(numbers_of(w, "0"),
 		"{'name': 'p', 'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': "
 		"'central', 'exceeding': 'drop', 'quota_units': null, 'total_units': null, '...': "
 		"0}");
@@ -724,33 +692,32 @@ TEST(test_page_of_numbers)
 /* Alarms that need an operator. */
 TEST(test_alarms)
 {
-	ENDED_BY(close_all) struct instance_world w;
+	STORED_WORLD(w, "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'hard'}");
 
-	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'hard'}");
-	w.inst.clock.doubted = true;
-	w.inst.clock.jumped_ns = 1500000;
-	w.inst.clock.jumps = 3;
-	w.inst.clock.hz = 1000000000;
-	w.inst.clock.doubt = NULL;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	w->inst.clock.doubted = true;
+	w->inst.clock.jumped_ns = 1500000;
+	w->inst.clock.jumps = 3;
+	w->inst.clock.hz = 1000000000;
+	w->inst.clock.doubt = NULL;
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['the TSC jumped by 1.500 ms, and is measured again'], "
 		"'active': '*', 'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': "
 		"0.0}, "
 		"'log_lines_lost': 0, 'tsc': {'mhz': 1000.0, 'jumps': 3, 'doubt': null}}");
-	w.inst.clock.doubted = false;
-	w.inst.renewal.span = 1;
-	w.inst.workers[0].expiry.until = 1;
-	w.inst.workers[1].expiry.until = 0;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	w->inst.clock.doubted = false;
+	w->inst.renewal.span = 1;
+	w->inst.workers[0].expiry.until = 1;
+	w->inst.workers[1].expiry.until = 0;
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['worker 1 (CPU 1) passes only the unreserved share of hard "
 		"limits'], '...': 0}");
-	w.inst.workers[0].expiry.until = 0;
-	w.inst.workers[1].expiry.until = 1;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	w->inst.workers[0].expiry.until = 0;
+	w->inst.workers[1].expiry.until = 1;
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['worker 0 (CPU 0) passes only the unreserved share of hard "
 		"limits'], '...': 0}");
-	w.inst.renewal.span = 0;
-	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	w->inst.renewal.span = 0;
+	show_expect(show_ask(w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
 }
 
 /* The rate up to which packets pass, by meter and by actions of colours, and beyond. */
@@ -774,15 +741,13 @@ TEST(test_peaks)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char policy[256], expected[256];
-		struct instance_world w;
 
 		snprintf(policy, sizeof(policy),
 			"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', %s}",
 			rows[i].keys);
 		snprintf(expected, sizeof(expected), "{'name': 'p', %s, '...': 0}", rows[i].shown);
-		open_all(&w, GROUP, policy);
-		show_expect(numbers_of(&w, "0"), expected);
-		close_all(&w);
+		STORED_WORLD(w, policy, .more = GROUP);
+		show_expect(numbers_of(w, "0"), expected);
 	}
 }
 

@@ -4,8 +4,7 @@
  * /weir/talkers of a limiter with workers that the test runs. The rows stand for the counted
  * packets.
  */
-#include "instance_world.h"
-#include "scope.h"
+#include "show_world.h"
 
 #include "base/counter.h"
 #include "show.h"
@@ -20,19 +19,10 @@
 	"'action': 'shape', 'shape': {'delay': '1s', 'queue': '500B'}}"
 #define TURNS 400
 
-static json_t *ask_command(struct instance_world *w, const char *path, const char *params)
-{
-	for (const struct telemetry_command *row = show_commands; row->path; row++)
-		if (strcmp(row->path, path) == 0)
-			return row->handler(params, &w->inst);
-	fail_msg("no command %s", path);
-	return NULL;
-}
-
 static void assert_says(struct instance_world *w, const char *path, const char *params,
 	const char *key, const char *want)
 {
-	json_t *json = ask_command(w, path, params);
+	json_t *json = show_ask(w, path, params);
 	const json_t *value = json_object_get(json, key);
 
 	if (want)
@@ -45,7 +35,7 @@ static void assert_says(struct instance_world *w, const char *path, const char *
 /* Begins a session with a fixed seed of its random sample. */
 static void begin(struct instance_world *w, const char *wish, char number[24])
 {
-	json_t *json = ask_command(w, "/weir/talkers", wish);
+	json_t *json = show_ask(w, "/weir/talkers", wish);
 
 	assert_true(json_is_integer(json_object_get(json, "talkers")));
 	snprintf(number, 24, "%lld",
@@ -56,15 +46,6 @@ static void begin(struct instance_world *w, const char *wish, char number[24])
 		packet_sample_init(&tap->sample, 11 + i, 1000, tick_hz(), tick_now());
 	}
 	json_decref(json);
-}
-
-/* Ends a session, and runs the workers until they no longer use it. */
-static void close_world(struct instance_world *w)
-{
-	tap_session_stop(&w->inst);
-	instance_world_turn_all(w);
-	tap_session_stop(&w->inst);
-	instance_world_close(w);
 }
 
 struct seen {
@@ -89,7 +70,7 @@ static size_t column_of(const json_t *page, const char *name)
 /* Reads one page. Returns the number of its rows. */
 static size_t read_page(struct instance_world *w, const char *number, struct seen *seen)
 {
-	json_t *page = ask_command(w, "/weir/talkers_read", number), *row;
+	json_t *page = show_ask(w, "/weir/talkers_read", number), *row;
 	size_t i, n = json_array_size(json_object_get(page, "packets"));
 
 	assert_non_null(page);
@@ -139,21 +120,20 @@ static uint64_t sum_of(struct instance_world *w, size_t offset)
 
 TEST(rows_stand_for_all)
 {
-	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 	double off;
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	begin(&w, NULL, number);
-	run_turns(&w, number, &seen);
-	assert_near(seen.seen, SUM(&w, rx_packets), 0);
-	assert_true(seen.rows < SUM(&w, rx_packets) / 2);
+	begin(w, NULL, number);
+	run_turns(w, number, &seen);
+	assert_near(seen.seen, SUM(w, rx_packets), 0);
+	assert_true(seen.rows < SUM(w, rx_packets) / 2);
 	off = 4 * sqrt(seen.variance);
 	assert_true(off < seen.seen / 2);
 	assert_near(seen.all, seen.seen, off);
-	assert_near(seen.all - seen.of_policy, SUM(&w, unmatched_packets), off);
-	assert_near(seen.dropped, SUM(&w, dropped[DROP_LIMIT]), off);
+	assert_near(seen.all - seen.of_policy, SUM(w, unmatched_packets), off);
+	assert_near(seen.dropped, SUM(w, dropped[DROP_LIMIT]), off);
 	assert_near(seen.waits, 0, 0);
 }
 
@@ -162,38 +142,35 @@ TEST(those_that_are_wanted)
 	static const char *const wishes[] = {"policy=p seconds=60", "policy=-", "unparsed"};
 
 	for (unsigned i = 0; i < 3; i++) {
-		struct instance_world w;
 		struct seen seen = {0};
 		char number[24];
 		double unmatched;
+		WORLD(w, POLICY);
 
-		instance_world_open(&w, POLICY);
-		begin(&w, wishes[i], number);
-		run_turns(&w, number, &seen);
-		unmatched = SUM(&w, unmatched_packets);
+		begin(w, wishes[i], number);
+		run_turns(w, number, &seen);
+		unmatched = SUM(w, unmatched_packets);
 		assert_near(seen.seen,
-			i == 0   ? SUM(&w, rx_packets) - unmatched
+			i == 0   ? SUM(w, rx_packets) - unmatched
 			: i == 1 ? unmatched
 				 : 0,
 			0);
 		assert_near(seen.of_policy, i == 0 ? seen.all : 0, 0);
 		assert_true((seen.rows > 0) == (i < 2));
-		close_world(&w);
 	}
 }
 
 /* A worker with queued packets reports them; samples do not change its work. */
 TEST(what_waits)
 {
-	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
+	WORLD(w, SHAPED);
 
-	instance_world_open(&w, SHAPED);
-	begin(&w, "policy=p", number);
-	run_turns(&w, number, &seen);
+	begin(w, "policy=p", number);
+	run_turns(w, number, &seen);
 	assert_true(seen.waits > 0);
-	assert_near(seen.dropped, SUM(&w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
+	assert_near(seen.dropped, SUM(w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
 }
 
 /* A page is full even if only one worker has samples. Columns have the fields of the frame. */
@@ -203,15 +180,14 @@ TEST(all_of_one_worker)
 		"ethertype", "null", "source", "\"00:00:00:00:00:00\"", "destination",
 		"\"00:00:00:00:00:00\"", "protocol", "null", "source_port", "null",
 		"destination_port", "null", "direction", "\"a-to-b\""};
-	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24];
 	json_t *page, *row;
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	begin(&w, "policy=p", number);
-	instance_world_turn(&w, 1);
-	page = ask_command(&w, "/weir/talkers_read", number);
+	begin(w, "policy=p", number);
+	instance_world_turn(w, 1);
+	page = show_ask(w, "/weir/talkers_read", number);
 	row = json_array_get(json_object_get(page, "packets"), 0);
 	for (size_t i = 0; i < COUNT(values); i += 2) {
 		char *text = json_dumps(
@@ -223,10 +199,10 @@ TEST(all_of_one_worker)
 	}
 	json_decref(page);
 	for (unsigned i = 0; i < 20; i++) {
-		instance_world_turn(&w, 1);
-		w.inst.tap_session->first = i % 2;
-		if (read_page(&w, number, &seen) > 0)
-			assert_int_equal(read_page(&w, number, &seen), 0);
+		instance_world_turn(w, 1);
+		w->inst.tap_session->first = i % 2;
+		if (read_page(w, number, &seen) > 0)
+			assert_int_equal(read_page(w, number, &seen), 0);
 	}
 	assert_true(seen.rows > 20);
 }
@@ -237,79 +213,76 @@ TEST(all_of_one_worker)
  */
 TEST(one_at_a_time)
 {
-	ENDED_BY(close_world) struct instance_world w;
 	struct seen seen = {0};
 	char number[24], other[24];
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	begin(&w, "rate=100", number);
-	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
-	assert_says(&w, "/weir/capture", NULL, "busy", NULL);
-	assert_null(ask_command(&w, "/weir/capture_read", number));
-	assert_null(ask_command(&w, "/weir/capture_end", number));
-	assert_null(ask_command(&w, "/weir/talkers_read", "999999"));
-	assert_says(&w, "/weir/talkers_end", number, "ended", NULL);
-	assert_null(ask_command(&w, "/weir/talkers_read", number));
-	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
-	instance_world_turn_all(&w);
-	begin(&w, NULL, other);
+	begin(w, "rate=100", number);
+	assert_says(w, "/weir/talkers", NULL, "busy", NULL);
+	assert_says(w, "/weir/capture", NULL, "busy", NULL);
+	assert_null(show_ask(w, "/weir/capture_read", number));
+	assert_null(show_ask(w, "/weir/capture_end", number));
+	assert_null(show_ask(w, "/weir/talkers_read", "999999"));
+	assert_says(w, "/weir/talkers_end", number, "ended", NULL);
+	assert_null(show_ask(w, "/weir/talkers_read", number));
+	assert_says(w, "/weir/talkers", NULL, "busy", NULL);
+	instance_world_turn_all(w);
+	begin(w, NULL, other);
 	assert_string_not_equal(number, other);
 	/* No client reads it. */
-	w.inst.tap_session->lease_tick = tick_now();
-	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
-	instance_world_turn_all(&w);
-	begin(&w, "seconds=1", number);
+	w->inst.tap_session->lease_tick = tick_now();
+	assert_says(w, "/weir/talkers", NULL, "busy", NULL);
+	instance_world_turn_all(w);
+	begin(w, "seconds=1", number);
 	/* After its time the last samples are read first, and then its end. */
-	instance_world_turn_all(&w);
-	w.inst.tap_session->end_ns = 1;
-	w.inst.tap_session->end_tick = tick_now();
-	assert_true(read_page(&w, number, &seen) > 0 && !seen.over);
-	while (read_page(&w, number, &seen))
+	instance_world_turn_all(w);
+	w->inst.tap_session->end_ns = 1;
+	w->inst.tap_session->end_tick = tick_now();
+	assert_true(read_page(w, number, &seen) > 0 && !seen.over);
+	while (read_page(w, number, &seen))
 		;
 	assert_true(seen.over);
 }
 
 TEST(wishes_that_make_no_sense)
 {
-	ENDED_BY(close_world) struct instance_world w;
 	char number[24];
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	assert_says(&w, "/weir/talkers", "policy=q", "refused",
+	assert_says(w, "/weir/talkers", "policy=q", "refused",
 		"policy \"q\": no such policy: see \"weirctl policies\"");
 	assert_says(
-		&w, "/weir/talkers", "seconds=0", "refused", "seconds: \"0\": expected 1 to 86400");
-	assert_says(&w, "/weir/talkers", "seconds=86401", "refused",
+		w, "/weir/talkers", "seconds=0", "refused", "seconds: \"0\": expected 1 to 86400");
+	assert_says(w, "/weir/talkers", "seconds=86401", "refused",
 		"seconds: \"86401\": expected 1 to 86400");
-	assert_says(&w, "/weir/talkers", "rate=20001", "refused",
+	assert_says(w, "/weir/talkers", "rate=20001", "refused",
 		"rate: \"20001\": expected 1 to 20000");
-	assert_says(&w, "/weir/talkers", "unparsed rate=0 policy=p", "refused",
+	assert_says(w, "/weir/talkers", "unparsed rate=0 policy=p", "refused",
 		"rate: \"0\": expected 1 to 20000");
-	assert_says(&w, "/weir/talkers", "rate=1x", "refused", "rate: \"1x\": expected 1 to 20000");
-	assert_says(&w, "/weir/talkers", "nonsense", "refused",
+	assert_says(w, "/weir/talkers", "rate=1x", "refused", "rate: \"1x\": expected 1 to 20000");
+	assert_says(w, "/weir/talkers", "nonsense", "refused",
 		"\"nonsense\": expected policy=, unparsed, seconds= or rate=");
-	assert_null(w.inst.tap_session);
-	begin(&w, "  rate=20000 seconds=86400", number); /* the largest values */
+	assert_null(w->inst.tap_session);
+	begin(w, "  rate=20000 seconds=86400", number); /* the largest values */
 	assert_near(
-		(double)(w.inst.tap_session->end_ns - w.inst.tap_session->began_ns), 86400e9, 0);
+		(double)(w->inst.tap_session->end_ns - w->inst.tap_session->began_ns), 86400e9, 0);
 }
 
 /* Rows that do not fit into a reply follow in the next one. */
 TEST(more_than_a_reply)
 {
-	ENDED_BY(close_world) struct instance_world w;
 	size_t rows = 0, pages = 0, n;
 	char number[24];
+	WORLD(w, POLICY);
 
-	instance_world_open(&w, POLICY);
-	begin(&w, "policy=-", number);
+	begin(w, "policy=-", number);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* every packet */
-		packet_sample_init(&w.inst.tap_session->taps[i]->sample, 11 + i, 100000000,
+		packet_sample_init(&w->inst.tap_session->taps[i]->sample, 11 + i, 100000000,
 			tick_hz(), tick_now());
 	for (unsigned i = 0; i < 20; i++)
-		instance_world_turn_all(&w);
+		instance_world_turn_all(w);
 	do {
-		json_t *page = ask_command(&w, "/weir/talkers_read", number);
+		json_t *page = show_ask(w, "/weir/talkers_read", number);
 
 		n = json_array_size(json_object_get(page, "packets"));
 		assert_true(telemetry_length(page) <= TELEMETRY_MAX_OUTPUT);
@@ -319,8 +292,8 @@ TEST(more_than_a_reply)
 		json_decref(page);
 	} while (n > 0);
 	assert_true(pages > 1);
-	assert_int_equal(rows, counter_read(&w.inst.tap_session->taps[0]->n_taken) +
-				       counter_read(&w.inst.tap_session->taps[1]->n_taken));
+	assert_int_equal(rows, counter_read(&w->inst.tap_session->taps[0]->n_taken) +
+				       counter_read(&w->inst.tap_session->taps[1]->n_taken));
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -8,6 +8,7 @@
 #include "scope.h"
 
 #include "base/time.h"
+#include "control_clock.h"
 #include "show.h"
 #include "tap.h"
 #include "tap_session.h"
@@ -18,15 +19,6 @@
 	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'}, " \
 	"{'name': 'q', 'match': {'direction': 'b-to-a'}, 'limit': '1Mbit/s'}"
 #define ANY TAP_ANY
-
-static uint64_t now_ns = 100 * SECOND_NS;
-
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return now_ns;
-}
 
 /* Ends the session, and lets workers stop using it. */
 static void end_session(struct instance_world *w)
@@ -68,20 +60,19 @@ static void expect_wanted(struct instance_world *w, const char *wish, uint32_t s
 TEST(test_wanted)
 {
 	static const char *const verdicts[] = {"pass", "drop", "mark", "count", "wait"};
-	ENDED_BY(instance_world_close) struct instance_world w;
 	char wish[64];
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	expect_wanted(&w, NULL, ANY, ANY, ANY);
-	expect_wanted(&w, "policy=q", w.inst.slots.of[1], ANY, ANY);
-	expect_wanted(&w, "policy=-", TAP_NO_POLICY, ANY, ANY);
+	expect_wanted(w, NULL, ANY, ANY, ANY);
+	expect_wanted(w, "policy=q", w->inst.slots.of[1], ANY, ANY);
+	expect_wanted(w, "policy=-", TAP_NO_POLICY, ANY, ANY);
 	for (unsigned r = 0; r < DROP_REASONS; r++) {
 		snprintf(wish, sizeof(wish), "reason=%s", drop_reason_name(r));
-		expect_wanted(&w, wish, ANY, r, ANY);
+		expect_wanted(w, wish, ANY, r, ANY);
 	}
 	for (unsigned v = 0; v < TAP_VERDICTS; v++) {
 		snprintf(wish, sizeof(wish), "policy=p reason=%s", verdicts[v]);
-		expect_wanted(&w, wish, w.inst.slots.of[0], ANY, v);
+		expect_wanted(w, wish, w->inst.slots.of[0], ANY, v);
 	}
 }
 
@@ -115,17 +106,16 @@ static double round_of(struct instance_world *w, const char *wish)
  */
 TEST(test_rates)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	w.inst.clock.hz = 1000000000;
-	assert_int_equal(pace_of(&w, NULL), 1000000);
-	assert_int_equal(pace_of(&w, "rate=1"), 1000000000);
-	assert_int_equal(pace_of(&w, "rate=100000"), 10000);
-	assert_near(round_of(&w, NULL), round_of(&w, "rate=2000"), 0);
-	assert_near(round_of(&w, "rate=2000"), 10 * round_of(&w, "rate=20000"), 100);
-	assert_near(round_of(&w, "rate=2"), 1000 * round_of(&w, "rate=2000"), 10000);
-	assert_near(round_of(&w, "rate=1"), round_of(&w, "rate=2"), 0); /* at least one */
+	w->inst.clock.hz = 1000000000;
+	assert_int_equal(pace_of(w, NULL), 1000000);
+	assert_int_equal(pace_of(w, "rate=1"), 1000000000);
+	assert_int_equal(pace_of(w, "rate=100000"), 10000);
+	assert_near(round_of(w, NULL), round_of(w, "rate=2000"), 0);
+	assert_near(round_of(w, "rate=2000"), 10 * round_of(w, "rate=20000"), 100);
+	assert_near(round_of(w, "rate=2"), 1000 * round_of(w, "rate=2000"), 10000);
+	assert_near(round_of(w, "rate=1"), round_of(w, "rate=2"), 0); /* at least one */
 }
 
 static void count_in_taps(struct instance_world *w)
@@ -144,52 +134,50 @@ static void count_in_taps(struct instance_world *w)
 /* The counters of all workers are added up. */
 TEST(test_counts)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	number = begin(&w, "/weir/capture", NULL);
-	count_in_taps(&w);
-	show_expect(show_ask(&w, "/weir/capture_read", number),
+	number = begin(w, "/weir/capture", NULL);
+	count_in_taps(w);
+	show_expect(show_ask(w, "/weir/capture_read", number),
 		"{'packets': [], 'over': false, 'examined': 201, 'not_examined': 401, 'taken': "
 		"601, 'over_rate': 801, 'lost': 1001}");
-	end_session(&w);
-	number = begin(&w, "/weir/talkers", NULL);
-	count_in_taps(&w);
-	show_expect(show_ask(&w, "/weir/talkers_read", number),
+	end_session(w);
+	number = begin(w, "/weir/talkers", NULL);
+	count_in_taps(w);
+	show_expect(show_ask(w, "/weir/talkers_read", number),
 		"{'over': false, 'seconds': 0.0, 'seen': 201, 'lost': 1001, 'columns': '*', "
 		"'packets': []}");
-	end_session(&w);
+	end_session(w);
 }
 
 /* A session ends exactly after its seconds. Without seconds it does not end. */
 TEST(test_seconds)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	number = begin(&w, "/weir/talkers", NULL); /* five seconds by default */
-	now_ns += 1500 * MS_NS;
-	show_expect(show_ask(&w, "/weir/talkers_read", number),
+	number = begin(w, "/weir/talkers", NULL); /* five seconds by default */
+	clock_ns += 1500 * MS_NS;
+	show_expect(show_ask(w, "/weir/talkers_read", number),
 		"{'over': false, 'seconds': 1.5, '...': 0}");
-	now_ns += 3500 * MS_NS - 1;
-	show_expect(show_ask(&w, "/weir/talkers_read", number), "{'over': false, '...': 0}");
-	now_ns += SECOND_NS + 1;
-	show_expect(show_ask(&w, "/weir/talkers_read", number),
+	clock_ns += 3500 * MS_NS - 1;
+	show_expect(show_ask(w, "/weir/talkers_read", number), "{'over': false, '...': 0}");
+	clock_ns += SECOND_NS + 1;
+	show_expect(show_ask(w, "/weir/talkers_read", number),
 		"{'over': true, 'seconds': 5.0, '...': 0}");
-	end_session(&w);
-	number = begin(&w, "/weir/capture", "seconds=2");
-	now_ns += 2 * SECOND_NS - 1;
-	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': false, '...': 0}");
-	now_ns++;
-	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': true, '...': 0}");
-	assert_null(show_ask(&w, "/weir/capture_read", number));
-	end_session(&w);
-	number = begin(&w, "/weir/capture", NULL);
-	now_ns += 1000000 * SECOND_NS;
-	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': false, '...': 0}");
-	end_session(&w);
+	end_session(w);
+	number = begin(w, "/weir/capture", "seconds=2");
+	clock_ns += 2 * SECOND_NS - 1;
+	show_expect(show_ask(w, "/weir/capture_read", number), "{'over': false, '...': 0}");
+	clock_ns++;
+	show_expect(show_ask(w, "/weir/capture_read", number), "{'over': true, '...': 0}");
+	assert_null(show_ask(w, "/weir/capture_read", number));
+	end_session(w);
+	number = begin(w, "/weir/capture", NULL);
+	clock_ns += 1000000 * SECOND_NS;
+	show_expect(show_ask(w, "/weir/capture_read", number), "{'over': false, '...': 0}");
+	end_session(w);
 }
 
 /* Each read extends the session at each worker to three seconds from then. */
@@ -197,37 +185,35 @@ TEST(test_lease)
 {
 	static const char *const paths[][2] = {
 		{"/weir/capture", "/weir/capture_read"}, {"/weir/talkers", "/weir/talkers_read"}};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
 	for (unsigned k = 0; k < 2; k++) {
-		const char *number = begin(&w, paths[k][0], "seconds=60");
+		const char *number = begin(w, paths[k][0], "seconds=60");
 		uint64_t before = tick_now();
 
 		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-			w.inst.tap_session->taps[i]->until = 0;
-		json_decref(show_ask(&w, paths[k][1], number));
+			w->inst.tap_session->taps[i]->until = 0;
+		json_decref(show_ask(w, paths[k][1], number));
 		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
-			assert_in_range(w.inst.tap_session->taps[i]->until,
-				before + 3 * w.inst.clock.hz, tick_now() + 3 * w.inst.clock.hz);
-		end_session(&w);
+			assert_in_range(w->inst.tap_session->taps[i]->until,
+				before + 3 * w->inst.clock.hz, tick_now() + 3 * w->inst.clock.hz);
+		end_session(w);
 	}
 }
 
 /* The requested number of packets is sent, from all workers in turn. Then the session ends. */
 TEST(test_wanted_number)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	const char *number;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	number = begin(&w, "/weir/capture", "count=3 policy=q");
-	instance_world_turn_all(&w);
-	show_expect(show_ask(&w, "/weir/capture_read", number),
+	number = begin(w, "/weir/capture", "count=3 policy=q");
+	instance_world_turn_all(w);
+	show_expect(show_ask(w, "/weir/capture_read", number),
 		"{'packets': [{'worker': 0, 'policy': 'q', 'direction': 'b-to-a', '...': 0}, "
 		"{'worker': 1, '...': 0}, {'worker': 0, '...': 0}], 'over': true, '...': 0}");
-	assert_null(show_ask(&w, "/weir/capture_read", number));
-	end_session(&w);
+	assert_null(show_ask(w, "/weir/capture_read", number));
+	end_session(w);
 }
 
 /* A reply is filled as far as the largest packet would still fit. */
@@ -255,11 +241,10 @@ static void expect_full(struct instance_world *w, const char *wish, size_t most)
 
 TEST(test_full)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, POLICIES);
 
-	instance_world_open(&w, POLICIES);
-	expect_full(&w, "rate=100000", TAP_HEADERS);
-	expect_full(&w, "rate=100000 whole", TAP_WHOLE);
+	expect_full(w, "rate=100000", TAP_HEADERS);
+	expect_full(w, "rate=100000 whole", TAP_WHOLE);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

@@ -66,20 +66,19 @@ static void assert_delay_us(double got, double us)
 
 TEST(test_devices)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	show_expect(show_ask(&w, "/weir/drops", NULL),
+	show_expect(show_ask(w, "/weir/drops", NULL),
 		"{'rx_missed': 300, 'rx_no_buffer': 3000, 'rx_errors': 30000, "
 		"'tx_errors': 300000, '...': 0}");
 	device_error = -ENODEV; /* the other device is still shown */
-	show_expect(show_ask(&w, "/weir/drops", NULL),
+	show_expect(show_ask(w, "/weir/drops", NULL),
 		"{'rx_missed': 200, 'rx_no_buffer': 2000, 'rx_errors': 20000, "
 		"'tx_errors': 200000, '...': 0}");
 	device_error = 0;
-	w.inst.links->ports[1] = (struct link_state){
+	w->inst.links->ports[1] = (struct link_state){
 		.known = true, .up = true, .speed_mbps = 25000, .changes = 7};
-	show_expect(show_ask(&w, "/weir/ports", NULL),
+	show_expect(show_ask(w, "/weir/ports", NULL),
 		"[{'name': 'a', 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, '...': 0}, "
 		"{'name': 'b', 'device': 'net_null1', 'port': 1, 'link': 'UP', "
 		"'speed_mbps': 25000, 'link_changes': 7, '...': 0}]");
@@ -92,13 +91,11 @@ TEST(test_workers)
 		"delay_exceeded", "stopped"};
 	struct worker_counters *c;
 	struct fragments *fragments;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *worker;
+	WORLD(w, "{'name': 'p', 'match': {'proto': 'udp', 'dst-port': 53}, 'limit': '60/min', "
+		 "'count': 'packets'}");
 
-	instance_world_open(&w,
-		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': 53}, 'limit': '60/min', "
-		"'count': 'packets'}");
-	c = &w.inst.workers[1].counters;
+	c = &w->inst.workers[1].counters;
 	c->rerouted_packets = 11;
 	c->bursts = 12;
 	c->empty_polls = 13;
@@ -106,13 +103,13 @@ TEST(test_workers)
 		c->dropped[r] = 100 + r;
 	for (unsigned r = UNPARSED_NONE + 1; r < UNPARSED_REASONS; r++)
 		c->unparsed[r] = 200 + r;
-	fragments = w.inst.workers[1].fragments;
+	fragments = w->inst.workers[1].fragments;
 	assert_non_null(fragments);
 	fragments->first = 21;
 	fragments->found = 22;
 	fragments->unknown = 23;
 	fragments->conflict = 24;
-	reply = show_ask(&w, "/weir/workers", NULL);
+	reply = show_ask(w, "/weir/workers", NULL);
 	assert_int_equal(json_array_size(reply), INSTANCE_WORKERS);
 	worker = json_array_get(reply, 1);
 	assert_int_equal(number_at(worker, "rerouted_packets", NULL), 11);
@@ -141,12 +138,11 @@ TEST(test_balance)
 				      "'dropped': 56, 'waiting': 40, 'missing': 64, 'surplus': 0, "
 				      "'in_work': 256, 'reasons': {'limit': 4, '...': 0}}";
 	struct path_counters *c;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
+	WORLD(w, "");
 
-	instance_world_open(&w, "");
 	for (unsigned k = 1; k <= 2 * INSTANCE_WORKERS; k++) {
-		struct path *path = &w.inst.workers[(k - 1) / 2].paths[(k - 1) % 2];
+		struct path *path = &w->inst.workers[(k - 1) / 2].paths[(k - 1) % 2];
 
 		path->wire = (k - 1) % 2;
 		c = &path->counters;
@@ -156,20 +152,20 @@ TEST(test_balance)
 		for (unsigned r = 0; r < DROP_REASONS; r++)
 			c->dropped[r] = k;
 	}
-	reply = show_ask(&w, "/weir/balance", NULL);
+	reply = show_ask(w, "/weir/balance", NULL);
 	assert_int_equal(number_at(reply, "received", NULL), 1000);
 	assert_int_equal(number_at(reply, "missing", NULL), 160);
 	assert_int_equal(number_at(reply, "stopped", "reasons"), 10);
 	show_expect(json_incref(json_array_get(json_object_get(reply, "wires"), 0)), of_wire);
 	json_decref(reply);
-	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
-	w.inst.workers[1].paths[0].counters.rx_packets += 200;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	show_expect(show_ask(w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	w->inst.workers[1].paths[0].counters.rx_packets += 200;
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['wire w: 264 packets are in no counter: an error in Weir, please "
 		"report it with the output of weirctl balance --json'], '...': 0}");
 	c->rx_packets = 0;
-	w.inst.workers[1].paths[0].counters.rx_packets = 0;
-	reply = show_ask(&w, "/weir/balance", NULL);
+	w->inst.workers[1].paths[0].counters.rx_packets = 0;
+	reply = show_ask(w, "/weir/balance", NULL);
 	assert_int_equal(
 		number_at(json_array_get(json_object_get(reply, "wires"), 0), "surplus", NULL),
 		236);
@@ -223,21 +219,20 @@ static void check_bins(const json_t *reply, unsigned n)
 /* Delays of packets over all workers, and whether they meet the objective. */
 TEST(test_delays)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *slo;
+	WORLD(w, "{'name': 'p', 'match': {'vlan': 9}, 'limit': '8Mbit/s', "
+		 "'action': 'shape', 'shape': {'delay': '50ms'}, "
+		 "'slo': {'p99': '5ms'}}");
 
-	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 9}, 'limit': '8Mbit/s', "
-				"'action': 'shape', 'shape': {'delay': '50ms'}, "
-				"'slo': {'p99': '5ms'}}");
-	show_expect(show_ask(&w, "/weir/policy", "p"),
+	show_expect(show_ask(w, "/weir/policy", "p"),
 		"{'slo': {'target_us': 5000.0, 'met': null, 'p99_us': null, 'p99_10s_us': null, "
 		"'p99_total_us': null}, '...': 0}");
-	add_waits(&w, 0, 1, 500);
-	add_waits(&w, 1, 2, 495);
-	add_waits(&w, 1, 10, 5);
-	set_shape_counts(&w, 0, 3);
-	set_shape_counts(&w, 1, 4);
-	reply = show_ask(&w, "/weir/policy", "p");
+	add_waits(w, 0, 1, 500);
+	add_waits(w, 1, 2, 495);
+	add_waits(w, 1, 10, 5);
+	set_shape_counts(w, 0, 3);
+	set_shape_counts(w, 1, 4);
+	reply = show_ask(w, "/weir/policy", "p");
 	show_expect(json_incref(json_object_get(reply, "shape")),
 		"{'waiting_packets': 0, 'waiting_bytes': 0, 'waited_packets': 7, "
 		"'left_packets': 1000, 'marked': 70, 'delay_us': '*', "
@@ -254,12 +249,12 @@ TEST(test_delays)
 	assert_delay_us(number_at(reply, "p99_total_us", "slo"), 2000);
 	assert_true(json_is_true(json_object_get(json_object_get(reply, "slo"), "met")));
 	json_decref(reply);
-	add_waits(&w, 0, 10, 20);
-	reply = show_ask(&w, "/weir/policy", "p");
+	add_waits(w, 0, 10, 20);
+	reply = show_ask(w, "/weir/policy", "p");
 	assert_delay_us(number_at(reply, "p99_us", "slo"), 10000);
 	assert_true(json_is_false(json_object_get(json_object_get(reply, "slo"), "met")));
 	json_decref(reply);
-	reply = show_ask(&w, "/weir/delays", "p");
+	reply = show_ask(w, "/weir/delays", "p");
 	check_bins(reply, 1020);
 	json_decref(reply);
 }
@@ -268,17 +263,16 @@ TEST(test_delays)
 TEST(test_lateness)
 {
 	struct shaper_counts *counts;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *worker;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
+		 "'shape': {'delay': '50ms'}}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
-				"'shape': {'delay': '50ms'}}");
-	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.inst.workers[1].shaper);
+	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w->inst.workers[1].shaper);
 	for (unsigned i = 0; i < 200; i++)
 		delay_add(
 			&counts->lateness, counts->lateness_unit, (i ? 1 : 3) * (tick_hz() / 1000));
 	counts->packets = 5;
-	reply = show_ask(&w, "/weir/workers", NULL);
+	reply = show_ask(w, "/weir/workers", NULL);
 	worker = json_array_get(reply, 1);
 	assert_delay_us(number_at(worker, "lateness_p99_us", "waiting"), 1000);
 	assert_delay_us(number_at(worker, "lateness_max_us", "waiting"), 3000);
@@ -310,22 +304,21 @@ static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, b
 TEST(test_gossip)
 {
 	struct gossip_counters *c;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *peer;
 	uint64_t now;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}", .more = GROUP);
 
-	instance_world_open_more(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
-	c = (struct gossip_counters *)(uintptr_t)gossip_counters(limiter_gossip(w.inst.limiter));
+	c = (struct gossip_counters *)(uintptr_t)gossip_counters(limiter_gossip(w->inst.limiter));
 	c->sent = 2;
 	c->sent_bytes = 3;
 	c->received_bytes = 4;
 	c->unknown_policy = 5;
 	c->implausible = 6;
-	w.inst.gossip->send_errors = 7;
-	w.inst.gossip->wrong_source = 8;
+	w->inst.gossip->send_errors = 7;
+	w->inst.gossip->wrong_source = 8;
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		c->verdict[v] = 20 + v;
-	reply = show_ask(&w, "/weir/gossip", NULL);
+	reply = show_ask(w, "/weir/gossip", NULL);
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		assert_int_equal(number_at(reply, gossip_verdict_name(v), "received"), 20 + v);
 	show_expect(reply, "{'sent': 2, 'sent_bytes': 3, 'send_errors': 7, 'socket_drops': 0, "
@@ -333,41 +326,39 @@ TEST(test_gossip)
 			   "'implausible': 6, 'loans': {'requests': 0, 'offers': 0, "
 			   "'unanswered': 0, 'ignored': 0}, 'received': '*'}");
 	now = control_now();
-	refusals_note(w.inst.gossip->refusals, 1, GOSSIP_FORGED, 0, now - 3000 * MS_NS);
-	refusals_note(w.inst.gossip->refusals, 1, GOSSIP_NO_KEY, 0, now - 2000 * MS_NS);
-	reply = show_ask(&w, "/weir/peers", "1");
+	refusals_note(w->inst.gossip->refusals, 1, GOSSIP_FORGED, 0, now - 3000 * MS_NS);
+	refusals_note(w->inst.gossip->refusals, 1, GOSSIP_NO_KEY, 0, now - 2000 * MS_NS);
+	reply = show_ask(w, "/weir/peers", "1");
 	peer = json_array_get(json_object_get(reply, "peers"), 0);
 	assert_int_equal(number_at(peer, "refused", NULL), 2);
 	assert_in_range(number_at(peer, "refused_ms_ago", NULL), 2000, 2000000);
 	show_expect(json_incref(peer), "{'name': 'two', 'refused_as': 'no_key', '...': 0}");
 	json_decref(reply);
-	expect_alarm_of_peers(&w, 3600 * SECOND_NS, false);
-	expect_alarm_of_peers(&w, 1000 * MS_NS, true);
+	expect_alarm_of_peers(w, 3600 * SECOND_NS, false);
+	expect_alarm_of_peers(w, 1000 * MS_NS, true);
 }
 
 /* The placement of a policy's sources, and the measurements of each worker in the last round. */
 TEST(test_placement)
 {
 	struct placing *placing;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	struct rx_rings *rings;
 	unsigned there = 0;
 	json_t *reply;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
+		 ""
+		 "'slo': {'p99': '50ms'}, 'place': {'key': 'src/24', "
+		 "'round': '100ms'}}, {'name': 'q', 'match': {'vlan': 5}, 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w,
-		"{'name': 'p', 'limit': '1Mbit/s', 'action': 'shape', "
-		""
-		"'slo': {'p99': '50ms'}, 'place': {'key': 'src/24', "
-		"'round': '100ms'}}, {'name': 'q', 'match': {'vlan': 5}, 'limit': '1Mbit/s'}");
 	rings = rx_rings_create(0, INSTANCE_WORKERS, 1); /* each port has one queue */
 	assert_non_null(rings);
-	assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
-	w.inst.workers[0].paths[0].rings = rings;
-	assert_int_equal(placing_part.prepare(
-				 &w.inst, &w.inst.policies[0], w.inst.slots.of[0], w.inst.clock.hz),
+	assert_int_equal(rx_rings_open(rings, w->inst.workers, w->inst.slots.capacity), 0);
+	w->inst.workers[0].paths[0].rings = rings;
+	assert_int_equal(placing_part.prepare(&w->inst, &w->inst.policies[0], w->inst.slots.of[0],
+				 w->inst.clock.hz),
 		0);
-	placing_part.begin(&w.inst, 0);
-	placing = placing_of(&w.inst, w.inst.slots.of[0]);
+	placing_part.begin(&w->inst, 0);
+	placing = placing_of(&w->inst, w->inst.slots.of[0]);
 	assert_non_null(placing);
 	placing->rates[1] = 1000;
 	placing->seen.workers[1] = (struct rebalance_worker){
@@ -379,7 +370,7 @@ TEST(test_placement)
 	placing->rebalance.changes = 5;
 	for (unsigned i = 0; i < RETA_SIZE; i++)
 		there += reta_target_of(&placing->reta_target, i) == 1;
-	reply = show_ask(&w, "/weir/placement", "p");
+	reply = show_ask(w, "/weir/placement", "p");
 	assert_int_equal(
 		number_at(json_array_get(json_object_get(reply, "workers"), 0), "buckets", NULL),
 		RETA_SIZE - there);
@@ -392,30 +383,29 @@ TEST(test_placement)
 		"'workers': [{'worker': 0, 'p99_us': 0.0, 'rate_bps': 0, '...': 0}, "
 		"{'worker': 1, 'buckets': '*', 'p99_us': 2000.0, 'added_us': 500.0, "
 		"'handing': 0.25, 'rate_bps': 8000, 'others_bps': 4000}], '...': 0}");
-	show_expect(show_ask(&w, "/weir/placement", NULL),
+	show_expect(show_ask(w, "/weir/placement", NULL),
 		"{'total': 1, 'start': 0, 'next': null, 'placements': ['p']}");
-	assert_null(show_ask(&w, "/weir/placement", "q"));
+	assert_null(show_ask(w, "/weir/placement", "q"));
 }
 
 /* CPU time of each thread, and memory of the process. */
 TEST(test_process)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply, *pool;
 	uint64_t began;
 	size_t i;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	show_expect(show_ask(&w, "/weir/process", NULL),
+	show_expect(show_ask(w, "/weir/process", NULL),
 		"{'limiter': 'test', 'share_of_s': 1.0, 'workers': [{'busy_share': null, "
 		"'busy_s': 0.0}, {'busy_share': null, 'busy_s': 0.0}], '...': 0}");
-	w.inst.workers[1].counters.busy_cycles = 3 * w.inst.clock.hz / 2;
-	w.inst.workers[1].counters.handing_cycles = w.inst.clock.hz - w.inst.clock.hz / 2;
-	began = busy_next(&w.inst) - BUSY_PERIOD_NS;
-	busy_run(&w.inst, began + BUSY_PERIOD_NS - 1); /* no period is over */
-	assert_int_equal(busy_next(&w.inst), began + BUSY_PERIOD_NS);
-	busy_run(&w.inst, began + 5 * SECOND_NS);
-	reply = show_ask(&w, "/weir/process", NULL);
+	w->inst.workers[1].counters.busy_cycles = 3 * w->inst.clock.hz / 2;
+	w->inst.workers[1].counters.handing_cycles = w->inst.clock.hz - w->inst.clock.hz / 2;
+	began = busy_next(&w->inst) - BUSY_PERIOD_NS;
+	busy_run(&w->inst, began + BUSY_PERIOD_NS - 1); /* no period is over */
+	assert_int_equal(busy_next(&w->inst), began + BUSY_PERIOD_NS);
+	busy_run(&w->inst, began + 5 * SECOND_NS);
+	reply = show_ask(w, "/weir/process", NULL);
 	assert_near(number_at(json_array_get(json_object_get(reply, "workers"), 1), "busy_s", NULL),
 		2, 1e-6);
 	assert_near(
@@ -446,12 +436,11 @@ TEST(test_events)
 {
 	const unsigned n = 300;
 	uint64_t began = events_number(), at;
-	ENDED_BY(instance_world_close) struct instance_world w;
 	unsigned pages = 0;
 	json_t *reply;
 	char first[32];
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	began = events_number();
 	for (unsigned i = 0; i < n; i++)
 		event(GOSSIP_BUFFER_SMALL, event_count("bytes", i), event_count("wanted", 300));
@@ -460,7 +449,7 @@ TEST(test_events)
 		size_t i;
 
 		snprintf(first, sizeof(first), "%llu", (unsigned long long)at);
-		reply = show_ask(&w, "/weir/events", first);
+		reply = show_ask(w, "/weir/events", first);
 		assert_true(telemetry_length(reply) <= TELEMETRY_MAX_OUTPUT);
 		json_array_foreach (json_object_get(reply, "events"), i, row)
 			assert_int_equal(number_at(row, "bytes", NULL), at + i - began);
@@ -471,34 +460,33 @@ TEST(test_events)
 		json_decref(reply);
 	}
 	assert_true(pages > 1);
-	show_expect(show_ask(&w, "/weir/log", NULL),
+	show_expect(show_ask(w, "/weir/log", NULL),
 		"{'level': '*', 'format': '*', 'lines_lost': 0, 'events': '*'}");
-	reply = show_ask(&w, "/weir/log", NULL);
+	reply = show_ask(w, "/weir/log", NULL);
 	assert_int_equal(number_at(reply, "events", NULL), began + n - 1);
 	json_decref(reply);
 	/* A number beyond the last event belongs to an earlier start: the reply has all events. */
 	snprintf(first, sizeof(first), "%llu", (unsigned long long)(began + n));
-	show_expect(show_ask(&w, "/weir/events", first),
-		"{'events': [], 'next': null, 'to_come': '*'}");
+	show_expect(
+		show_ask(w, "/weir/events", first), "{'events': [], 'next': null, 'to_come': '*'}");
 	snprintf(first, sizeof(first), "%llu", (unsigned long long)(began + n + 1));
-	reply = show_ask(&w, "/weir/events", first);
+	reply = show_ask(w, "/weir/events", first);
 	assert_true(json_array_size(json_object_get(reply, "events")) > 0);
 	json_decref(reply);
-	reply = show_ask(&w, "/weir/events", NULL);
+	reply = show_ask(w, "/weir/events", NULL);
 	assert_true(json_array_size(json_object_get(reply, "events")) > 0);
 	json_decref(reply);
-	assert_null(show_ask(&w, "/weir/events", "1x"));
-	assert_null(show_ask(&w, "/weir/events", "-1"));
-	assert_null(show_ask(&w, "/weir/log_level", "loud"));
+	assert_null(show_ask(w, "/weir/events", "1x"));
+	assert_null(show_ask(w, "/weir/events", "-1"));
+	assert_null(show_ask(w, "/weir/log_level", "loud"));
 }
 
 /* A request for an event that is no longer in memory gets the oldest ones that are. */
 TEST(test_events_gone)
 {
 	const uint64_t began = events_number();
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
 	while (events_number() < began + 2 * EVENTS_KEPT)
 		event(GOSSIP_BUFFER_SMALL, event_count("bytes", events_number()),
 			event_count("wanted", 300));
@@ -509,7 +497,7 @@ TEST(test_events_gone)
 		json_t *reply;
 
 		snprintf(first, sizeof(first), "%llu", (unsigned long long)asked[i]);
-		reply = show_ask(&w, "/weir/events", first);
+		reply = show_ask(w, "/weir/events", first);
 		assert_int_equal(number_at(json_array_get(json_object_get(reply, "events"), 0),
 					 "bytes", NULL),
 			oldest + (i == 2));
@@ -523,109 +511,64 @@ TEST(test_kept)
 	char refused[] = "w.json:3: limit: no\nw.json:4: nor this\n", trouble[] = "no space";
 	char directory[] = "/state";
 	struct kept kept = {.directory = directory};
-	ENDED_BY(instance_world_close) struct instance_world w;
 	json_t *reply;
 	const char *alarm;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	w.inst.file = w.file;
-	w.inst.kept = &kept;
-	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	w->inst.file = w->file;
+	w->inst.kept = &kept;
+	show_expect(show_ask(w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
 	kept.refused = refused;
-	reply = show_ask(&w, "/weir/health", NULL);
+	reply = show_ask(w, "/weir/health", NULL);
 	alarm = json_string_value(json_array_get(json_object_get(reply, "alarms"), 0));
 	assert_non_null(alarm);
-	assert_memory_equal(alarm, w.file, strlen(w.file));
-	assert_string_equal(alarm + strlen(w.file),
+	assert_memory_equal(alarm, w->file, strlen(w->file));
+	assert_string_equal(alarm + strlen(w->file),
 		" is refused (w.json:3: limit: no): the last good configuration runs");
 	json_decref(reply);
 	kept.refused = NULL;
 	kept.trouble = trouble;
-	show_expect(show_ask(&w, "/weir/health", NULL),
+	show_expect(show_ask(w, "/weir/health", NULL),
 		"{'alarms': ['/state: no space: changes and their authors are not kept'], "
 		"'...': 0}");
 	kept.trouble = NULL;
 	kept.confirm = (struct confirm){
 		.running = 3, .good = 2, .until_ns = control_now() + 7200 * SECOND_NS};
-	reply = show_ask(&w, "/weir/health", NULL);
+	reply = show_ask(w, "/weir/health", NULL);
 	alarm = json_string_value(json_array_get(json_object_get(reply, "alarms"), 0));
 	assert_non_null(alarm);
 	assert_in_range(strtoul(alarm + strlen("a change is rolled back in "), NULL, 10), 1, 7200);
 	json_decref(reply);
-	w.inst.kept = NULL;
-	w.inst.file = NULL;
+	w->inst.kept = NULL;
+	w->inst.file = NULL;
 }
 
-/* Returns a value of a page's first row, by the name of its column. */
-static json_int_t first_row_at(const json_t *page, const char *name)
+/* Each count of a previous slot is added to its own. */
+TEST(test_totals)
 {
-	const json_t *row = json_array_get(json_object_get(page, "policies"), 0);
-	json_t *column;
-	size_t i;
+	enum { N = sizeof(struct policy_totals) / sizeof(uint64_t) };
+	union {
+		struct policy_totals totals;
+		uint64_t counts[N];
+	} sum, before;
 
-	json_array_foreach (json_object_get(page, "columns"), i, column)
-		if (strcmp(json_string_value(column), name) == 0)
-			return json_integer_value(json_array_get(row, i));
-	fail_msg("no column %s", name);
-	return 0;
-}
-
-/* Counts of a policy from a previous slot are added, each under its name. */
-TEST(test_before)
-{
-	static const struct policy_totals before = {.passed_packets = 1,
-		.passed_bytes = 2,
-		.dropped_packets = 3,
-		.dropped_bytes = 4,
-		.over_packets = 5,
-		.over_bytes = 6,
-		.fallback_packets = 7,
-		.fallback_bytes = 8};
-	static const struct policy_totals after = {.passed_packets = 11,
-		.passed_bytes = 22,
-		.dropped_packets = 33,
-		.dropped_bytes = 44,
-		.over_packets = 55,
-		.over_bytes = 66,
-		.fallback_packets = 77,
-		.fallback_bytes = 88};
-	struct policy_totals sum = after;
-	ENDED_BY(instance_world_close) struct instance_world w;
-	json_t *page;
-
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	w.inst.carried_over[w.inst.slots.of[0]].before = before;
-	show_expect(show_ask(&w, "/weir/policy", "p"),
-		"{'passed': {'packets': 1, 'bytes': 2}, 'dropped': {'packets': 3, 'bytes': 4}, "
-		"'over': {'packets': 5, 'bytes': 6}, '...': 0}");
-	page = show_ask(&w, "/weir/policy_stats", NULL);
-	assert_int_equal(first_row_at(page, "passed_packets"), 1);
-	assert_int_equal(first_row_at(page, "passed_units"), 2);
-	assert_int_equal(first_row_at(page, "dropped_packets"), 3);
-	assert_int_equal(first_row_at(page, "dropped_units"), 4);
-	assert_int_equal(first_row_at(page, "over_packets"), 5);
-	assert_int_equal(first_row_at(page, "over_units"), 6);
-	json_decref(page);
-	policy_totals_add(&sum, &before);
-	assert_int_equal(sum.fallback_packets, 84);
-	assert_int_equal(sum.fallback_bytes, 96);
-	assert_int_equal(sum.over_packets, 60);
-	assert_int_equal(sum.over_bytes, 72);
-	assert_int_equal(sum.passed_packets, 12);
-	assert_int_equal(sum.passed_bytes, 24);
-	assert_int_equal(sum.dropped_packets, 36);
-	assert_int_equal(sum.dropped_bytes, 48);
+	for (unsigned i = 0; i < N; i++) {
+		sum.counts[i] = 1000 + i;
+		before.counts[i] = UINT64_C(1) << i;
+	}
+	policy_totals_add(&sum.totals, &before.totals);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(sum.counts[i], 1000 + i + (UINT64_C(1) << i));
 }
 
 /* Counts of removed policies are still shown. */
 TEST(test_gone)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'p', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
-	w.inst.gone.passed_packets = 5;
-	w.inst.gone.dropped_packets = 6;
-	show_expect(show_ask(&w, "/weir/config", NULL),
+	w->inst.gone.passed_packets = 5;
+	w->inst.gone.dropped_packets = 6;
+	show_expect(show_ask(w, "/weir/config", NULL),
 		"{'removed_policies': {'passed_packets': 5, 'dropped_packets': 6}, "
 		"'policies': 1, '...': 0}");
 }

@@ -109,11 +109,10 @@ TEST(test_each_level)
 /* Without a quota there are no checks. */
 TEST(test_none)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	WORLD(w, "{'name': 'none', 'limit': '1Mbit/s'}");
 
-	instance_world_open(&w, "{'name': 'none', 'limit': '1Mbit/s'}");
-	assert_true(watch_totals_next(&w.inst) == UINT64_MAX);
-	assert_false(watch_totals(&w.inst, 100 * SECOND_NS));
+	assert_true(watch_totals_next(&w->inst) == UINT64_MAX);
+	assert_false(watch_totals(&w->inst, 100 * SECOND_NS));
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)
