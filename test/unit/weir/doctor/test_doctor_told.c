@@ -6,20 +6,24 @@
  */
 #include "parts.h"
 
+#include <arpa/inet.h>
+#include <grp.h>
+#include <ifaddrs.h>
 #include <jansson.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "checks.h"
 #include "doctor.h"
+#include "allocate/allocate.h"
 #include "eal_args.h"
 #include "eal_trial.h"
-#include "gossip_socket.h"
 #include "kernel_port.h"
 #include "policy/value.h"
-#include "socket_users.h"
 #include "store/store.h"
 #include "telemetry/server.h"
 #include "wire_offloads.h"
@@ -56,21 +60,27 @@ static struct {
 	const char *trial_text;
 	const char *conflict[2]; /* a trial with both arguments fails */
 	unsigned refused, refusals_asked;
-	bool runs_already, no_memory, needs_ledger;
+	bool runs_already, no_memory;
 	const char *doubt;
 	int listen_error, socket_error, store_error, fs_error;
 	struct statvfs fs;
 	uid_t user;
 	gid_t group, groups[3];
 	int n_groups;
-	struct telemetry_group socket_group;
-	int groups_error;
+	gid_t socket_group;
+	bool groups_error; /* there is no group of this name */
 } told;
 
 int __real_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
+	unsigned cpu;
+
+	if (sscanf(path, "/sys/devices/system/cpu/cpu%u/", &cpu) == 1) {
+		errno = told.cpus >> cpu & 1 ? 0 : ENOENT;
+		return errno ? -1 : 0;
+	}
 	for (size_t i = 0; i < COUNT(told.paths); i++) {
 		const struct test_path *row = &told.paths[i];
 
@@ -100,27 +110,53 @@ int __wrap_kernel_kin(const char *name, struct kernel_kin *kin)
 	return interface_told(name)->kin_error;
 }
 
-int __wrap_kernel_link(const char *name, bool *up);
-int __wrap_kernel_link(const char *name, bool *up)
+int __wrap_ioctl(int fd, unsigned long what, ...);
+int __wrap_ioctl(int fd, unsigned long what, ...)
 {
-	*up = interface_told(name)->up;
-	return interface_told(name)->link_error;
+	const struct test_interface *interface;
+	struct ifreq *request;
+	va_list more;
+
+	va_start(more, what);
+	request = va_arg(more, struct ifreq *);
+	va_end(more);
+	interface = interface_told(request->ifr_name);
+	if (what == SIOCGIFMTU)
+		request->ifr_mtu = (int)interface->mtu;
+	else if (what == SIOCGIFFLAGS)
+		request->ifr_flags = interface->up ? IFF_UP | IFF_RUNNING : 0;
+	else
+		fail_msg("ioctl %lx", what);
+	errno = -(what == SIOCGIFMTU ? interface->mtu_error : interface->link_error);
+	return errno ? -1 : 0;
 }
 
-int __wrap_kernel_mtu(const char *name, unsigned *mtu);
-int __wrap_kernel_mtu(const char *name, unsigned *mtu)
+/* The addresses of all interfaces, in a list that the caller frees. */
+int __wrap_getifaddrs(struct ifaddrs **all);
+int __wrap_getifaddrs(struct ifaddrs **all)
 {
-	*mtu = interface_told(name)->mtu;
-	return interface_told(name)->mtu_error;
+	static struct ifaddrs list[2];
+	static struct sockaddr_in addresses[2];
+
+	*all = NULL;
+	for (size_t i = 0; i < COUNT(told.interfaces); i++) {
+		const struct test_interface *interface = &told.interfaces[i];
+
+		if (!interface->address)
+			continue;
+		addresses[i].sin_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, interface->address, &addresses[i].sin_addr), 1);
+		list[i] = (struct ifaddrs){.ifa_next = *all,
+			.ifa_name = (char *)(uintptr_t)interface->name,
+			.ifa_addr = (struct sockaddr *)&addresses[i]};
+		*all = &list[i];
+	}
+	return 0;
 }
 
-bool __wrap_kernel_address(const char *name, char *text, size_t size);
-bool __wrap_kernel_address(const char *name, char *text, size_t size)
+void __wrap_freeifaddrs(struct ifaddrs *all);
+void __wrap_freeifaddrs(struct ifaddrs *all)
 {
-	const char *address = interface_told(name)->address;
-
-	snprintf(text, size, "%s", address ? address : "");
-	return address != NULL;
 }
 
 int __wrap_wire_offloads_foresee(
@@ -135,12 +171,6 @@ int __wrap_wire_offloads_foresee(
 			found(context, told.offloads[i].port, "eth7", told.offloads[i].names,
 				told.offloads[i].command);
 	return told.offloads_error;
-}
-
-bool __wrap_eal_has_cpu(unsigned cpu);
-bool __wrap_eal_has_cpu(unsigned cpu)
-{
-	return told.cpus >> cpu & 1;
 }
 
 int __wrap_eal_trial(const struct config *config, FILE *err);
@@ -160,9 +190,10 @@ unsigned __wrap_eal_trial_refused(const struct config *config)
 	return told.refused;
 }
 
-bool __wrap_eal_runs_already(const struct config *config);
-bool __wrap_eal_runs_already(const struct config *config)
+int __wrap_rte_eal_primary_proc_alive(const char *path);
+int __wrap_rte_eal_primary_proc_alive(const char *path)
 {
+	assert_non_null(strstr(path, "/dpdk/weir-it/config"));
 	return told.runs_already;
 }
 
@@ -172,10 +203,11 @@ const char *__wrap_tsc_clock_doubt(void)
 	return told.doubt;
 }
 
-int __wrap_gossip_socket_try(const struct gossip_config *config);
-int __wrap_gossip_socket_try(const struct gossip_config *config)
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t len);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t len)
 {
-	return told.listen_error;
+	errno = -told.listen_error;
+	return errno ? -1 : 0;
 }
 
 int __wrap_telemetry_look(const char *path);
@@ -190,19 +222,15 @@ int __wrap_store_look(const char *directory)
 	return told.store_error;
 }
 
-bool __wrap_config_needs_ledger(const struct config *config);
-bool __wrap_config_needs_ledger(const struct config *config)
+int __wrap_getgrnam_r(
+	const char *name, struct group *group, char *text, size_t size, struct group **found);
+int __wrap_getgrnam_r(
+	const char *name, struct group *group, char *text, size_t size, struct group **found)
 {
-	return told.needs_ledger || config->n_policies > 0;
-}
-
-int __wrap_socket_groups_find(const struct config *config, struct telemetry_options *options,
-	const struct complaint_sink *to);
-int __wrap_socket_groups_find(const struct config *config, struct telemetry_options *options,
-	const struct complaint_sink *to)
-{
-	options->group = told.socket_group;
-	return told.groups_error;
+	assert_string_equal(name, "weir");
+	group->gr_gid = told.socket_group;
+	*found = told.groups_error ? NULL : group;
+	return 0;
 }
 
 int __wrap_statvfs64(const char *path, struct statvfs *fs);
@@ -241,6 +269,9 @@ FILE *__wrap_open_memstream(char **text, size_t *size)
 }
 
 /* ---- the configuration */
+
+static struct policy hard = {
+	.name = "hard", .allocator = &allocator_central, .guarantee = GUARANTEE_HARD};
 
 static struct patient {
 	struct config config;
@@ -608,25 +639,30 @@ TEST_WITH(test_groups, set_up, tear_down)
 		told.user = rows[i].user;
 		told.group = rows[i].group;
 		told.n_groups = rows[i].n;
-		told.groups_error = 0;
-		told.socket_group = (struct telemetry_group){.name = "weir", .gid = rows[i].wanted};
+		told.groups_error = false;
+		told.socket_group = rows[i].wanted;
+		strcpy(patient.config.control_group, "weir");
 		if (rows[i].may)
 			expect_findings(check_groups, "");
 		else
 			EXPECT_FAIL(check_groups, "control.group: \"weir\": |user 1000",
 				"usermod -aG weir USER");
-		told.groups_error = -ENOENT; /* reported before */
-		expect_findings(check_groups, "");
-		told.groups_error = 0;
-		told.socket_group.name[0] = '\0'; /* none is named */
+		told.groups_error = true;
+		EXPECT_FAIL(check_groups, "control.group: \"weir\"|a group of this machine",
+			"groupadd weir");
+		told.groups_error = false;
+		patient.config.control_group[0] = '\0'; /* none is named */
 		expect_findings(check_groups, "");
 	}
 }
 
 static void listen_at(const char *address)
 {
+	static struct peer_config roster[] = {{.name = "it"}, {.name = "peer"}};
 	struct gossip_config *gossip = &patient.config.gossip;
 
+	gossip->roster = roster;
+	gossip->n_roster = COUNT(roster);
 	assert_int_equal(address_parse(address, &gossip->listen, &gossip->listen_len), 0);
 }
 
@@ -684,6 +720,7 @@ TEST_WITH(test_no_store, set_up, tear_down)
 	strcpy(patient.config.ledger.store, store);
 	expect_findings(check_ledger, ""); /* no policy needs a store */
 	patient.config.n_policies = 1;
+	patient.config.policies = &hard;
 	EXPECT_FAIL(check_ledger, "ledger.store: /led/ger/: Permission denied|missing",
 		"chown USER /led/ger/");
 	assert_int_equal(told.mode, W_OK | X_OK);
@@ -705,6 +742,7 @@ TEST_WITH(test_no_store, set_up, tear_down)
 TEST_WITH(test_store_without_directory, set_up, tear_down)
 {
 	patient.config.n_policies = 1;
+	patient.config.policies = &hard;
 	told.store_error = -ENOENT;
 	told.paths[1] = (struct test_path){.path = ".", .used = EACCES};
 	strcpy(patient.config.ledger.store, "s"); /* the shortest of names */
@@ -722,6 +760,7 @@ TEST_WITH(test_store_without_directory, set_up, tear_down)
 TEST_WITH(test_store_refused, set_up, tear_down)
 {
 	patient.config.n_policies = 1;
+	patient.config.policies = &hard;
 	strcpy(patient.config.ledger.store, "/store");
 	told.paths[0] = (struct test_path){.path = "/store"};
 	told.store_error = -EBUSY;
@@ -752,6 +791,7 @@ TEST_WITH(test_store_room, set_up, tear_down)
 	};
 
 	patient.config.n_policies = 1;
+	patient.config.policies = &hard;
 	strcpy(patient.config.ledger.store, "/led/store");
 	told.paths[0] = (struct test_path){.path = "/led/store"};
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -820,8 +860,8 @@ static void random_told(void)
 	told.store_error = RANDOM_ERROR(-ENOENT, -EBUSY, -EPROTONOSUPPORT, -EIO);
 	told.fs.f_bavail = random_below(2) ? 1 << 20 : 1;
 	told.user = random_below(2) ? 0 : 1000;
-	told.socket_group = random_below(2) ? (struct telemetry_group){.name = "weir", .gid = 70}
-					    : (struct telemetry_group){0};
+	told.socket_group = 70;
+	strcpy(patient.config.control_group, random_below(2) ? "weir" : "");
 	told.offloads[0].names = random_below(2) ? " gro lro" : NULL;
 	told.offloads[0].command = " gro off lro off";
 	told.offloads[0].fixable = random_below(2);
@@ -834,7 +874,8 @@ static void random_config(void)
 
 	config->n_workers = 1 + random_below(3);
 	config->idle = random_below(2) ? IDLE_POLL : IDLE_SLEEP;
-	told.needs_ledger = random_below(2);
+	config->n_policies = random_below(2);
+	config->policies = &hard;
 	config->n_eal = random_below(2) ? 3 : 0;
 	config->eal[0] = no_huge;
 	config->eal[1] = m;
