@@ -44,6 +44,18 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 	return 0;
 }
 
+int store_create(const char *directory, struct store_identity identity)
+{
+	fail_msg("a store in %s is not needed", directory);
+	return 0;
+}
+
+int store_accept(const char *directory)
+{
+	fail_msg("a store in %s is not needed", directory);
+	return 0;
+}
+
 int store_open_recovering(
 	const char *directory, uint64_t now_s, struct store **out, uint64_t *epoch)
 {
