@@ -189,6 +189,36 @@ void instance_world_write(struct instance_world *w, const char *policies)
 	free(text);
 }
 
+struct policy_txn *instance_world_prepare(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+
+	instance_world_write(w, policies);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	return x;
+}
+
+struct policy_txn *instance_world_commit(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x = instance_world_prepare(w, policies);
+
+	assert_int_equal(policy_txn_commit(x), 0);
+	return x;
+}
+
+void instance_world_finish(struct instance_world *w, struct policy_txn *x)
+{
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(w);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+}
+
+void instance_world_reload(struct instance_world *w, const char *policies)
+{
+	instance_world_finish(w, instance_world_commit(w, policies));
+}
+
 void instance_world_turn(struct instance_world *w, unsigned worker)
 {
 	worker_turn(&w->inst.workers[worker]);

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "scope.h"
 
+#include "policy_txn.h"
 #include "start.h"
 #include "totals.h"
 
@@ -71,6 +72,15 @@ void instance_world_close(struct instance_world *w);
 
 /* Writes other policies into its file. */
 void instance_world_write(struct instance_world *w, const char *policies);
+
+/*
+ * Changes the policies of a limiter: prepares the change, also commits it, ends it when all workers
+ * have seen it, or does all of these.
+ */
+struct policy_txn *instance_world_prepare(struct instance_world *w, const char *policies);
+struct policy_txn *instance_world_commit(struct instance_world *w, const char *policies);
+void instance_world_finish(struct instance_world *w, struct policy_txn *x);
+void instance_world_reload(struct instance_world *w, const char *policies);
 
 /* Runs a turn of one worker, or of each. */
 void instance_world_turn(struct instance_world *w, unsigned worker);

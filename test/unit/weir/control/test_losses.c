@@ -17,10 +17,6 @@
 #include "gossip_socket.h"
 #include "losses.h"
 
-#define GROUP                                                                  \
-	"'gossip': {'listen': '127.5.2.1:7946', 'insecure': true, 'roster': [" \
-	"{'name': 'test', 'address': '127.5.2.1:7946'}, "                      \
-	"{'name': 'two', 'address': '127.6.2.1:7946'}]}, "
 #define POLICY "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
 
 /* Statistics of ports by their number. They replace the ones of DPDK. */
@@ -83,7 +79,7 @@ TEST_WITH(test_packets, wait_long, NULL)
 		{DROP_OVERSIZE, "oversize"}, {DROP_TRUNCATED, "truncated"},
 		{DROP_POOL_FULL, "pool_full"}, {DROP_LIMIT, NULL}, {DROP_QUEUE_FULL, NULL}};
 	uint64_t now = 1000 * SECOND_NS, since;
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	assert_false(losses_run(&w->inst, now));
 	assert_int_equal(losses_next(&w->inst), now + SECOND_NS);
@@ -145,7 +141,7 @@ TEST_WITH(test_ports, wait_long, NULL)
 		{1, offsetof(struct rte_eth_stats, oerrors), "tx_errors of port b"},
 	};
 	uint64_t now = 1000 * SECOND_NS, since;
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	assert_false(losses_run(&w->inst, now));
 	since = events_number();
@@ -191,7 +187,7 @@ TEST_WITH(test_verdicts, wait_long, NULL)
 		GOSSIP_MISSENT, GOSSIP_MALFORMED};
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
 	char words[64];
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
 			    limiter_gossip(w->inst.limiter)))
@@ -231,7 +227,7 @@ TEST_WITH(test_many_verdicts, wait_long, NULL)
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
 	const char *words;
 	json_t *said;
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
 			    limiter_gossip(w->inst.limiter)))
@@ -254,7 +250,7 @@ TEST_WITH(test_many_verdicts, wait_long, NULL)
 TEST_WITH(test_datagrams, wait_long, NULL)
 {
 	uint64_t now = 1000 * SECOND_NS, since;
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	assert_false(losses_run(&w->inst, now));
 	since = events_number();
@@ -277,7 +273,7 @@ TEST_WITH(test_unheard, wait_long, NULL)
 {
 	struct differs differs;
 	uint64_t now = 1000 * SECOND_NS;
-	WORLD(w, POLICY, .more = GROUP);
+	WORLD(w, POLICY, .group = 2);
 
 	w->inst.hears_since_ns = now;
 	assert_false(differs_unheard(&w->inst, 1, now + 5 * SECOND_NS - 1));
@@ -308,28 +304,26 @@ TEST_WITH(test_refused, wait_long, NULL)
 		{GOSSIP_NO_KEY, "key: it encrypts with a key that is absent here", false},
 		{GOSSIP_FORGED, "key or identity: ", false},
 	};
-	struct instance_world w;
 	struct differs differs;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const uint64_t first = 1000 * SECOND_NS, last = first + SECOND_NS;
+		WORLD(w, POLICY, .group = 2);
 
-		instance_world_open_more(&w, GROUP, POLICY);
-		w.inst.hears_since_ns = first;
-		refusals_note(w.inst.gossip->refusals, 1, rows[i].verdict, 0, first);
-		differs = differs_of(&w.inst, 1, first + SECOND_NS - 1);
+		w->inst.hears_since_ns = first;
+		refusals_note(w->inst.gossip->refusals, 1, rows[i].verdict, 0, first);
+		differs = differs_of(&w->inst, 1, first + SECOND_NS - 1);
 		assert_int_equal(differs.named, 0); /* a single datagram can have any sender */
-		refusals_note(w.inst.gossip->refusals, 1, rows[i].verdict, 0, last);
-		differs = differs_of(&w.inst, 1, last);
+		refusals_note(w->inst.gossip->refusals, 1, rows[i].verdict, 0, last);
+		differs = differs_of(&w->inst, 1, last);
 		assert_int_equal(differs.named, 1);
 		assert_int_equal(differs.since_ns, first);
 		assert_int_equal(differs.fixed, rows[i].fixed);
 		assert_memory_equal(differs.text[0], rows[i].text, strlen(rows[i].text));
-		differs = differs_of(&w.inst, 1, last + 5 * SECOND_NS - 1);
+		differs = differs_of(&w->inst, 1, last + 5 * SECOND_NS - 1);
 		assert_memory_equal(differs.text[0], rows[i].text, strlen(rows[i].text));
-		differs = differs_of(&w.inst, 1, last + 5 * SECOND_NS);
+		differs = differs_of(&w->inst, 1, last + 5 * SECOND_NS);
 		assert_string_equal(differs.text[0], "no gossip");
-		instance_world_close(&w);
 	}
 }
 

@@ -25,7 +25,6 @@
 #include "shape_out.h"
 #include "specimen.h"
 #include "worker_data.h"
-#include "store/store.h"
 
 #define PACKETS  10000 /* enough to produce each reason */
 #define SETS     20
@@ -33,7 +32,7 @@
 #define FRAME    2000
 
 struct world {
-	struct instance_world w;
+	struct instance_world *w;
 	struct prng prng;
 	struct specimen *specimen;
 	struct rx_burst *burst;
@@ -41,7 +40,7 @@ struct world {
 	uint8_t frame[FRAME];
 	uint32_t len;
 	unsigned seen[DRY_RUN_WAIT + 1][DROP_REASONS + 1];
-	char policies[8192], directory[64], store[80], more[256];
+	char policies[8192];
 };
 
 static struct rte_mempool *pool;
@@ -286,7 +285,7 @@ static uint64_t sum_bytes(uint64_t sum, const void *at, size_t n)
 
 static uint64_t state_sum(const struct world *world, const struct worker *w, bool all)
 {
-	const struct instance *inst = &world->w.inst;
+	const struct instance *inst = &world->w->inst;
 	uint64_t sum = sum_bytes(0, w->policies, inst->n_policies * sizeof(*w->policies));
 
 	sum = sum_bytes(sum, &w->counters, sizeof(w->counters));
@@ -410,12 +409,12 @@ static void compare(struct world *world, unsigned round, const struct dry_run_re
 	fail_msg("packet %u: said %s, reason %u, slot %u, cost %u; did %s, %u, %u, %u: %s", round,
 		dry_run_verdict_name(said->verdict), said->reason, said->slot, said->cost,
 		dry_run_verdict_name(did->verdict), did->reason, did->slot, did->cost,
-		did->slot == CLASSIFY_NONE ? "" : policy_of(&world->w.inst, did->slot)->name);
+		did->slot == CLASSIFY_NONE ? "" : policy_of(&world->w->inst, did->slot)->name);
 }
 
 static void try_packet(struct world *world, unsigned round)
 {
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 	struct worker *w = &inst->workers[prng_below(&world->prng, INSTANCE_WORKERS)];
 	struct specimen *s = world->specimen;
 	bool all = round % 64 == 0, ended;
@@ -455,7 +454,7 @@ static bool totals_are_filled(const struct instance *inst)
 /* Waits until quotas have bytes to give. */
 static void fill_credits(struct world *world)
 {
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 	uint64_t end = control_now() + 20 * SECOND;
 
 	for (; !totals_are_filled(inst); assert_true(control_now() < end)) {
@@ -464,7 +463,7 @@ static void fill_credits(struct world *world)
 		commit_advance(inst);
 		credits_retry(inst);
 		publish(inst);
-		instance_world_turn_all(&world->w);
+		instance_world_turn_all(world->w);
 	}
 }
 
@@ -473,24 +472,15 @@ static void world_open(struct world *world, unsigned set, const char *policies)
 	static const char *const mores[] = {"", "'unparsed': 'drop', ", "'unparsed': 'pass', ",
 		"'tunnels': {'classify': 'inner'}, "};
 
-	strcpy(world->directory, "/tmp/weir-dry-run-XXXXXX");
-	assert_non_null(mkdtemp(world->directory));
-	snprintf(world->store, sizeof(world->store), "%s/store", world->directory);
-	snprintf(world->more, sizeof(world->more), "%s'ledger': {'store': '%s'}, ", mores[set % 4],
-		world->store);
-	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(&world->w, world->more, policies);
+	world->w = stored_world_begin(
+		&(struct world_options){.policies = policies, .more = mores[set % 4]});
 	if (set % 5 != 0) /* otherwise quotas are used up, or empty */
 		fill_credits(world);
 }
 
 static void world_close(struct world *world)
 {
-	char command[128];
-
-	instance_world_close(&world->w);
-	snprintf(command, sizeof(command), "rm -r %s", world->directory);
-	assert_int_equal(system(command), 0);
+	instance_world_end(&world->w);
 }
 
 static struct world *world_new(uint64_t seed)
@@ -557,7 +547,7 @@ TEST(crowds)
 		for (unsigned i = 0; i < PACKETS; i++)
 			try_packet(world, i);
 		source_table_read_stats(
-			police_sources(&world->w.inst.workers[0].policies[0]), &stats);
+			police_sources(&world->w->inst.workers[0].policies[0]), &stats);
 		assert_true(stats.new_sources > 500);
 		world_close(world);
 	}
@@ -572,17 +562,17 @@ TEST(asked_and_withdrawn)
 	struct worker *w;
 
 	world_open(world, 0, "{'name': 'p', 'match': {}, 'limit': '8Mbit/s'}");
-	w = &world->w.inst.workers[1];
+	w = &world->w->inst.workers[1];
 	make_frame(world);
 	memcpy(s->frame, world->frame, world->len);
 	s->len = world->len;
 	specimen_ask(w, s);
 	assert_true(specimen_withdraw(w, s));
-	instance_world_turn(&world->w, 1);
+	instance_world_turn(world->w, 1);
 	assert_false(specimen_is_taken(s));
 	specimen_ask(w, s);
 	assert_false(specimen_is_taken(s));
-	instance_world_turn(&world->w, 1);
+	instance_world_turn(world->w, 1);
 	assert_true(specimen_is_taken(s));
 	assert_false(specimen_withdraw(w, s));
 	assert_int_equal(s->slot, 0);
@@ -609,8 +599,8 @@ TEST(leases_that_ended)
 		world_open(world, 0,
 			"{'name': 'p', 'match': {}, 'limit': '1k/s', 'count': 'packets', "
 			"'burst': 100, 'guarantee': 'hard'}");
-		w = &world->w.inst.workers[1];
-		slot = world->w.inst.slots.of[0];
+		w = &world->w->inst.workers[1];
+		slot = world->w->inst.slots.of[0];
 		ahead = rte_get_tsc_cycles() + membership.span / 2;
 		past = rte_get_tsc_cycles() - 1000;
 		expiry_init(&w->expiry, rows[i].over ? past : ahead, membership.span);
@@ -664,7 +654,7 @@ struct question {
 static int dry_run_it(const void *context)
 {
 	const struct question *question = context;
-	const struct worker *w = &question->world->w.inst.workers[1];
+	const struct worker *w = &question->world->w->inst.workers[1];
 	struct dry_run_result out;
 	int ret = dry_run(question->world->specimen, w, question->policy, &out);
 
@@ -692,15 +682,15 @@ TEST(no_memory)
 		unsigned last = i > 2;
 
 		world_open(world, 0, policies[i]);
-		question.policy = &world->w.inst.policies[last];
-		question.slot = world->w.inst.slots.of[last];
+		question.policy = &world->w->inst.policies[last];
+		question.slot = world->w->inst.slots.of[last];
 		memset(world->specimen->frame, 0, 64);
 		put16(world->specimen->frame + 12, 0x0800);
 		put_v4(&world->prng, world->specimen->frame + 14, 17, 50);
 		world->specimen->len = 64;
 		world->specimen->path = 0;
-		specimen_ask(&world->w.inst.workers[1], world->specimen);
-		instance_world_turn(&world->w, 1);
+		specimen_ask(&world->w->inst.workers[1], world->specimen);
+		instance_world_turn(world->w, 1);
 		assert_true(specimen_is_taken(world->specimen));
 		fault_try(&(struct fault_subject){.name = policies[i],
 			.run = dry_run_it,

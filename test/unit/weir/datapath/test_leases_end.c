@@ -10,7 +10,6 @@
 #include "base/expiry.h"
 #include "leases_end.h"
 #include "police/extended.h"
-#include "store/store.h"
 #include "tick.h"
 #include "worker_data.h"
 
@@ -30,38 +29,27 @@ static const char policies[] =
 	"'guarantee': 'hard'}";
 
 struct world {
-	struct instance_world w;
+	struct instance_world *w;
 	struct worker *worker;
-	char directory[32], more[96];
 };
 
 static void open_world(struct world *world)
 {
-	char store[48];
-
-	strcpy(world->directory, "/tmp/weir-leases-XXXXXX");
-	assert_non_null(mkdtemp(world->directory));
-	snprintf(store, sizeof(store), "%s/store", world->directory);
-	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", store);
-	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(&world->w, world->more, policies);
-	world->worker = &world->w.inst.workers[1];
+	world->w = stored_world_begin(&(struct world_options){.policies = policies});
+	world->worker = &world->w->inst.workers[1];
 	assert_non_null(world->worker->shared_buckets);
 }
 
 static void close_world(struct world *world)
 {
-	char command[64];
-
-	instance_world_close(&world->w);
-	snprintf(command, sizeof(command), "rm -r %s", world->directory);
-	assert_int_equal(system(command), 0);
+	instance_world_end(&world->w);
 }
 
 /* Returns the limit that a policy uses. It is empty for a shaped policy. */
 static union meter_profile profile_of(const struct world *world, unsigned policy)
 {
-	const struct policy_state *state = &world->worker->policies[world->w.inst.slots.of[policy]];
+	const struct policy_state *state =
+		&world->worker->policies[world->w->inst.slots.of[policy]];
 	union meter_profile profile;
 
 	memset(&profile, 0, sizeof(profile));
@@ -77,7 +65,7 @@ static void expect_ended(
 	const struct world *world, const union meter_profile *before, unsigned ended)
 {
 	for (unsigned p = 0; p < POLICIES; p++) {
-		uint8_t ending = world->worker->ending[world->w.inst.slots.of[p]];
+		uint8_t ending = world->worker->ending[world->w->inst.slots.of[p]];
 		const union meter_profile now = profile_of(world, p);
 
 		assert_int_equal(ending, ended >> p & 1 ? 0 : ENDING);
@@ -99,7 +87,7 @@ static void expect_ended(
 static void note_profiles(const struct world *world, union meter_profile *before)
 {
 	for (unsigned p = 0; p < POLICIES; p++) {
-		world->worker->ending[world->w.inst.slots.of[p]] = ENDING;
+		world->worker->ending[world->w->inst.slots.of[p]] = ENDING;
 		before[p] = profile_of(world, p);
 	}
 }
@@ -116,7 +104,7 @@ TEST(test_told)
 
 		open_world(&world);
 		note_profiles(&world, before);
-		slot = world.w.inst.slots.of[rows[i]];
+		slot = world.w->inst.slots.of[rows[i]];
 		expire_replaced(world.worker, slot, tick_now());
 		expect_ended(&world, before, rows[i] == PLAIN ? 0 : 1u << rows[i]);
 		if (rows[i] != PLAIN) { /* not twice */

@@ -144,8 +144,7 @@ TEST(test_a_store_for_nothing)
 	disk.exists = false;
 	WORLD(w, SOFT, .more = ALONE);
 	disk.exists = true;
-	instance_world_write(w, CAP(FEW));
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	x = instance_world_prepare(w, CAP(FEW));
 	assert_true(disk.opened);
 	policy_txn_free(x);
 	assert_false(disk.opened);

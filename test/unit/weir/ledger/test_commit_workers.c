@@ -278,8 +278,7 @@ TEST(test_no_line_earns_during_another)
 	struct policy_txn *x;
 	disk_new();
 	WORLD(w, CAP(", 'limit': '8Mbit/s'"), .more = ALONE);
-	instance_world_write(w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	x = instance_world_prepare(w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
 	assert_int_equal(policy_txn_commit(x), 0);
 	publish_all_later(&w->inst);
 	assert_true(publish(&w->inst));

@@ -14,7 +14,6 @@
 #include "publish.h"
 #include "credits.h"
 #include "commit.h"
-#include "store/store.h"
 
 END_POINTER(policy_txn_free, struct policy_txn *)
 
@@ -31,21 +30,15 @@ END_POINTER(policy_txn_free, struct policy_txn *)
 #define HAND (TOTAL / 65536 / INSTANCE_WORKERS)
 
 struct world {
-	struct instance_world w;
+	struct instance_world *w;
 	uint64_t counted; /* bytes that the quota passed */
-	char directory[64], store[80], more[128];
 };
 
 static struct world *world_of(const char *policies)
 {
 	struct world *world = test_calloc(1, sizeof(*world));
 
-	strcpy(world->directory, "/tmp/weir-credits-XXXXXX");
-	assert_non_null(mkdtemp(world->directory));
-	snprintf(world->store, sizeof(world->store), "%s/store", world->directory);
-	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", world->store);
-	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(&world->w, world->more, policies);
+	world->w = stored_world_begin(&(struct world_options){.policies = policies});
 	return world;
 }
 
@@ -56,11 +49,7 @@ static struct world *world_new(void)
 
 static void world_free(struct world *world)
 {
-	char command[128];
-
-	instance_world_close(&world->w);
-	snprintf(command, sizeof(command), "rm -r %s", world->directory);
-	assert_int_equal(system(command), 0);
+	instance_world_end(&world->w);
 	test_free(world);
 }
 
@@ -69,14 +58,14 @@ END_POINTER(world_free, struct world *)
 /* One turn of all parts that handle credits. */
 static void turn_prepaid_instance(struct world *world)
 {
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 
 	inst->credits->next_ns = 0;
 	credits_look(inst, control_now());
 	commit_advance(inst);
 	credits_retry(inst);
 	publish(inst);
-	instance_world_turn_all(&world->w);
+	instance_world_turn_all(world->w);
 }
 
 static struct quota_view first_budget_view(const struct instance *inst)
@@ -86,23 +75,20 @@ static struct quota_view first_budget_view(const struct instance *inst)
 
 static uint64_t passed_bytes_total(struct world *world)
 {
-	return instance_world_totals(&world->w, 0).passed_bytes;
+	return instance_world_totals(world->w, 0).passed_bytes;
 }
 
 static void reload_prepaid_instance(struct world *world, const char *policies)
 {
-	bool counts = world->w.inst.policies[0].allocator->counts_units;
+	bool counts = world->w->inst.policies[0].allocator->counts_units;
 	ENDED_BY(policy_txn_free_at) struct policy_txn *x;
 
-	instance_world_write(&world->w, policies);
-	assert_int_equal(policy_txn_prepare(
-				 &world->w.inst, world->w.file, world->w.inst.clock.hz, stderr, &x),
-		0);
+	x = instance_world_prepare(world->w, policies);
 	if (counts)
 		world->counted += passed_bytes_total(world);
 	assert_int_equal(policy_txn_commit(x), 0);
 	while (!policy_txn_finish(x))
-		instance_world_turn_all(&world->w);
+		instance_world_turn_all(world->w);
 }
 
 /* Runs until the credit has bytes. */
@@ -110,7 +96,7 @@ static void turn_until_filled(struct world *world)
 {
 	uint64_t end = control_now() + 20 * SECOND;
 
-	for (; credits_held(&world->w.inst, 0) == 0; turn_prepaid_instance(world))
+	for (; credits_held(&world->w->inst, 0) == 0; turn_prepaid_instance(world))
 		assert_true(control_now() < end);
 }
 
@@ -121,7 +107,7 @@ static void turn_until_filled(struct world *world)
 TEST(test_credit_follows)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new();
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 	uint64_t before, since, held;
 	json_t *said;
 
@@ -167,9 +153,9 @@ TEST(test_there_and_back)
 	}
 	turn_until_filled(world);
 	world->counted += passed_bytes_total(world);
-	credits_give_back(&world->w.inst);
+	credits_give_back(&world->w->inst);
 	/* The bytes that a worker held at a reload are gone. */
-	assert_in_range(first_budget_view(&world->w.inst).spent, world->counted,
+	assert_in_range(first_budget_view(&world->w->inst).spent, world->counted,
 		world->counted + 3 * INSTANCE_WORKERS * (HAND));
 }
 
@@ -177,7 +163,7 @@ TEST(test_there_and_back)
 TEST(test_ready)
 {
 	ENDED_BY(world_free_at) struct world *world = world_new();
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 	uint64_t end = control_now() + 20 * SECOND, held;
 
 	for (;;) {
@@ -190,7 +176,7 @@ TEST(test_ready)
 			break;
 		assert_true(control_now() < end);
 		publish(inst);
-		instance_world_turn_all(&world->w);
+		instance_world_turn_all(world->w);
 	}
 	assert_true(held >= inst->policies[0].chunk);
 }
@@ -204,7 +190,7 @@ TEST(test_ready)
 /* Runs until each quota has bytes. They stay there because no packet uses them. */
 static void fill_all(struct world *world)
 {
-	const struct instance *inst = &world->w.inst;
+	const struct instance *inst = &world->w->inst;
 	uint64_t end = control_now() + 20 * SECOND;
 	unsigned filled;
 
@@ -229,7 +215,7 @@ TEST(test_one_leaves)
 
 	for (unsigned leaves = 0; leaves < 3; leaves++) {
 		struct world *world = world_of(THREE);
-		struct instance *inst = &world->w.inst;
+		struct instance *inst = &world->w->inst;
 		uint64_t held[3];
 		struct policy_txn *x;
 		uint32_t slots[3];
@@ -243,9 +229,7 @@ TEST(test_one_leaves)
 		reload_prepaid_instance(world, THREE ", " SOFT); /* all of them stay */
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(credits_held(inst, slots[i]), held[i]);
-		instance_world_write(&world->w, rest[leaves]);
-		assert_int_equal(
-			policy_txn_prepare(inst, world->w.file, inst->clock.hz, stderr, &x), 0);
+		x = instance_world_prepare(world->w, rest[leaves]);
 		assert_int_equal(policy_txn_commit(x), 0);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(credits_held(inst, slots[i]), i == leaves ? 0 : held[i]);
@@ -255,7 +239,7 @@ TEST(test_one_leaves)
 		credits_retry(inst);
 		assert_int_equal(credits_held(inst, slots[leaves]), 0);
 		while (!policy_txn_finish(x))
-			instance_world_turn_all(&world->w);
+			instance_world_turn_all(world->w);
 		policy_txn_free(x);
 		assert_null(credits_published(inst, slots[leaves]));
 		credits_give_back(inst);
@@ -278,7 +262,7 @@ TEST(test_moves)
 		"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': 'quota', "
 		"'total': '1GB', 'period': '24h', 'accounting': 'l2'}";
 	ENDED_BY(world_free_at) struct world *world = world_new();
-	struct instance *inst = &world->w.inst;
+	struct instance *inst = &world->w->inst;
 	uint64_t held, passed;
 	struct policy_txn *x;
 	uint32_t from;
@@ -290,14 +274,13 @@ TEST(test_moves)
 	passed = passed_bytes_total(world);
 	held = credits_held(inst, from);
 	assert_true(held > 0);
-	instance_world_write(&world->w, elsewhere);
-	assert_int_equal(policy_txn_prepare(inst, world->w.file, inst->clock.hz, stderr, &x), 0);
+	x = instance_world_prepare(world->w, elsewhere);
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_not_equal(inst->slots.of[0], from);
 	assert_int_equal(credits_held(inst, inst->slots.of[0]), held);
 	assert_int_equal(credits_held(inst, from), 0);
 	while (!policy_txn_finish(x))
-		instance_world_turn_all(&world->w);
+		instance_world_turn_all(world->w);
 	policy_txn_free(x);
 	assert_null(credits_published(inst, from));
 	assert_non_null(credits_published(inst, inst->slots.of[0]));
@@ -314,7 +297,7 @@ TEST(test_budget_of)
 {
 	ENDED_BY(world_free_at)
 	struct world *world = world_of(IDLE("a", "11") ", " SOFT ", " IDLE("c", "13"));
-	const struct instance *inst = &world->w.inst;
+	const struct instance *inst = &world->w->inst;
 	static const struct quota_view none;
 	struct quota_view view, expected;
 

@@ -35,29 +35,6 @@ static void open_many(struct instance_world *w, unsigned n, const char *more)
 	instance_world_open(w, text);
 }
 
-static struct policy_txn *begin_reload(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x;
-
-	instance_world_write(w, policies);
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
-	assert_int_equal(policy_txn_commit(x), 0);
-	return x;
-}
-
-static void end_reload(struct instance_world *w, struct policy_txn *x)
-{
-	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
-		instance_world_turn_all(w);
-	assert_true(policy_txn_finish(x));
-	policy_txn_free(x);
-}
-
-static void reload(struct instance_world *w, const char *policies)
-{
-	end_reload(w, begin_reload(w, policies));
-}
-
 static uint32_t slot_of(const struct instance_world *w, unsigned policy)
 {
 	return w->inst.slots.of[policy];
@@ -186,13 +163,14 @@ TEST(test_moved)
 	shape_of(w, 1, 0)->delay.bins[5] = 3;
 	assert_int_equal(delays_waited_before(&w->inst, previous), 0);
 	for (unsigned times = 1; times <= 2; times++) { /* the second move carries earlier counts */
-		x = begin_reload(w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
-					       : WAITS("waits", OBJECTIVE));
+		x = instance_world_commit(
+			w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
+				      : WAITS("waits", OBJECTIVE));
 		assert_int_not_equal(slot_of(w, 0), previous);
 		assert_int_equal(totals_of(w, 0).waited, 7 * times); /* workers use both */
 		assert_memory_equal(delays_window(&w->inst, slot_of(w, 0)),
 			delays_window(&w->inst, previous), sizeof(struct delay_window));
-		end_reload(w, x);
+		instance_world_finish(w, x);
 		previous = slot_of(w, 0);
 		assert_int_equal(delays_waited_before(&w->inst, previous), 7 * times);
 		shape_of(w, 1, 0)->waited = 7;
@@ -202,8 +180,8 @@ TEST(test_moved)
 		assert_int_equal(totals.delay.bins[5], 3 * (times + 1));
 		assert_non_null(delays_window(&w->inst, previous));
 	}
-	reload(w, DROPS);
-	reload(w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */
+	instance_world_reload(w, DROPS);
+	instance_world_reload(w, DROPS ", " WAITS("waits", "")); /* a new policy of the same name */
 	assert_int_equal(totals_of(w, 1).waited, 0);
 	assert_int_equal(delays_waited_before(&w->inst, slot_of(w, 1)), 0);
 }
@@ -217,7 +195,7 @@ TEST(test_new_objective)
 	assert_null(delays_window(&w->inst, slot_of(w, 0)));
 	shape_of(w, 0, 0)->delay.bins[5] = 2;
 	shape_of(w, 1, 0)->delay.bins[5] = 1;
-	reload(w, WAITS("waits", OBJECTIVE));
+	instance_world_reload(w, WAITS("waits", OBJECTIVE));
 	window = delays_window(&w->inst, slot_of(w, 0));
 	assert_non_null(window);
 	for (unsigned i = 0; i < DELAY_WINDOW_WINDOWS; i++) {

@@ -573,16 +573,6 @@ TEST(test_few_packets)
 	}
 }
 
-static struct policy_txn *prepare_placing(struct world *world, const char *policies)
-{
-	struct policy_txn *x;
-
-	instance_world_write(&world->inst, policies);
-	assert_int_equal(
-		policy_txn_prepare(&world->inst.inst, world->inst.file, tick_hz(), stderr, &x), 0);
-	return x;
-}
-
 /* A removed policy does not count against the maximum. */
 TEST(test_room)
 {
@@ -590,16 +580,16 @@ TEST(test_room)
 	struct policy_txn *x;
 
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
-	x = prepare_placing(
-		&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
+	x = instance_world_prepare(&world.inst,
+		PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
 	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 2);
 	policy_txn_free(x);
-	x = prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", ""));
+	x = instance_world_prepare(&world.inst, PLACED_OF("c", "10.0.2.0/24", ""));
 	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
 	world.inst.inst.placings->room = 0;
 	policy_txn_free(x);
 	/* The room is counted again for each transaction. */
-	policy_txn_free(prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", "")));
+	policy_txn_free(instance_world_prepare(&world.inst, PLACED_OF("c", "10.0.2.0/24", "")));
 	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
 	instance_world_close(&world.inst);
 }
@@ -615,7 +605,7 @@ TEST(test_no_rounds_once_it_leaves)
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
 	assert_non_null(inst->placings->first);
 	assert_non_null(inst->placings->first->next);
-	x = prepare_placing(&world, PLACED_OF("b", "10.0.1.0/24", ""));
+	x = instance_world_prepare(&world.inst, PLACED_OF("b", "10.0.1.0/24", ""));
 	assert_non_null(inst->placings->first->next);
 	assert_int_equal(policy_txn_commit(x), 0);
 	first = inst->placings->first;
@@ -664,7 +654,7 @@ TEST(test_retargets)
 
 		instance_world_open(&world.inst, BOTH("", ""));
 		before = publisher->current->retargeted;
-		x = prepare_placing(&world, rows[i].policies);
+		x = instance_world_prepare(&world.inst, rows[i].policies);
 		assert_int_equal(policy_txn_commit(x), 0);
 		if ((publisher->current->retargeted == publisher->current->generation) !=
 				rows[i].retargets ||
@@ -713,7 +703,7 @@ TEST(test_fragments)
 	port = owner->paths[0].rx_port;
 	callback = rte_eth_add_rx_callback(port, 0, make_first_fragments, NULL);
 	assert_non_null(callback);
-	x = prepare_placing(&world, FRAGMENTED);
+	x = instance_world_prepare(&world.inst, FRAGMENTED);
 	assert_int_equal(policy_txn_commit(x), 0);
 	for (unsigned n = 0; n < 10 && !policy_txn_finish(x); n++)
 		instance_world_turn_all(&world.inst);

@@ -15,7 +15,6 @@
 #include "kernel_lines.h"
 #include "publish.h"
 #include "renewal.h"
-#include "store/store.h"
 #include "tick.h"
 
 #define NOW   clock_ns
@@ -44,9 +43,8 @@ uint64_t __wrap_limiter_lease_ends(const struct limiter *limiter)
 }
 
 struct world {
-	struct instance_world w;
+	struct instance_world *w;
 	struct instance *inst;
-	char directory[32], more[96];
 };
 
 static uint64_t ticks_of(const struct world *world, uint64_t ns)
@@ -59,38 +57,27 @@ static void tell_all(struct world *world)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		publish_rest(world->inst);
-		instance_world_turn_all(&world->w);
+		instance_world_turn_all(world->w);
 	}
 	assert_true(dirty_is_empty(&world->inst->dirty));
 }
 
 static void open_world(struct world *world)
 {
-	char store[48];
-
 	memset(&kernel, 0, sizeof(kernel));
 	has_kernel = true;
 	lease_ends = NOW + 10 * LEASE;
-	strcpy(world->directory, "/tmp/weir-renewal-XXXXXX");
-	assert_non_null(mkdtemp(world->directory));
-	snprintf(store, sizeof(store), "%s/store", world->directory);
-	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", store);
-	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(&world->w, world->more, POLICIES);
-	world->inst = &world->w.inst;
-	world->w.config->ledger.lease_ns = LEASE;
+	world->w = stored_world_begin(&(struct world_options){.policies = POLICIES});
+	world->inst = &world->w->inst;
+	world->w->config->ledger.lease_ns = LEASE;
 	renewal_start(world->inst);
 	tell_all(world);
 }
 
 static void close_world(struct world *world)
 {
-	char command[64];
-
 	has_kernel = false;
-	instance_world_close(&world->w);
-	snprintf(command, sizeof(command), "rm -r %s", world->directory);
-	assert_int_equal(system(command), 0);
+	instance_world_end(&world->w);
 }
 
 /* At the start all limits get one lease. Without a lease or a store, no limit ends. */
@@ -103,7 +90,7 @@ TEST(test_start)
 
 	open_world(&world);
 	renewal = &world.inst->renewal;
-	ledger = &world.w.config->ledger;
+	ledger = &world.w->config->ledger;
 	for (unsigned k = 0; k < 2; k++) {
 		has_kernel = k;
 		renewal->late = renewal->said = 3;

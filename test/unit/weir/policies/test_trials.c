@@ -25,31 +25,6 @@
 #define TRIAL(limit) ", 'trial': {'limit': '" limit "', 'burst': '4096B'}"
 #define FEW          4096 / INSTANCE_BYTES /* packets of that burst */
 
-static struct policy_txn *prepare_policies(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x;
-
-	instance_world_write(w, policies);
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
-	return x;
-}
-
-static void finish_policies(struct instance_world *w, struct policy_txn *x)
-{
-	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
-		instance_world_turn_all(w);
-	assert_true(policy_txn_finish(x));
-	policy_txn_free(x);
-}
-
-static void take_policies(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x = prepare_policies(w, policies);
-
-	assert_int_equal(policy_txn_commit(x), 0);
-	finish_policies(w, x);
-}
-
 static unsigned count_heap(void)
 {
 	struct rte_malloc_socket_stats stats;
@@ -66,29 +41,29 @@ TEST(test_freed)
 	WORLD(w, SOURCES(""));
 
 	without = count_heap();
-	take_policies(w, SOURCES(TRIAL("8kbit/s")));
+	instance_world_reload(w, SOURCES(TRIAL("8kbit/s")));
 	with = count_heap();
 	assert_true(with > without);
 	for (unsigned i = 0; i < 3; i++) {
-		x = prepare_policies(w, SOURCES(TRIAL("16kbit/s")));
+		x = instance_world_prepare(w, SOURCES(TRIAL("16kbit/s")));
 		assert_true(count_heap() > with);
 		policy_txn_free(x); /* not committed */
 		assert_int_equal(count_heap(), with);
-		x = prepare_policies(w, SOURCES(TRIAL("16kbit/s")));
+		x = instance_world_prepare(w, SOURCES(TRIAL("16kbit/s")));
 		assert_int_equal(policy_txn_commit(x), 0);
 		assert_true(count_heap() > with); /* a worker can still use the old one */
-		finish_policies(w, x);
+		instance_world_finish(w, x);
 		assert_int_equal(count_heap(), with);
-		take_policies(w, SOURCES(TRIAL("8kbit/s")));
+		instance_world_reload(w, SOURCES(TRIAL("8kbit/s")));
 		assert_int_equal(count_heap(), with);
 	}
-	take_policies(w, SOURCES(""));
+	instance_world_reload(w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
-	take_policies(w, SOURCES(TRIAL("8kbit/s")));
+	instance_world_reload(w, SOURCES(TRIAL("8kbit/s")));
 	assert_int_equal(count_heap(), with);
-	take_policies(w, MINE("")); /* removes the policy with its trial */
+	instance_world_reload(w, MINE("")); /* removes the policy with its trial */
 	assert_true(count_heap() < without);
-	take_policies(w, SOURCES(""));
+	instance_world_reload(w, SOURCES(""));
 	assert_int_equal(count_heap(), without);
 }
 
@@ -103,12 +78,12 @@ TEST(test_freed_early)
 
 	instance_world_open(&w, MINE(""));
 	without = count_heap();
-	x = prepare_policies(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
+	x = instance_world_prepare(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
 	assert_true(count_heap() > without);
 	policy_txn_free(x);
 	assert_int_equal(count_heap(), without);
-	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
-	x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+	instance_world_reload(&w, SOURCES(TRIAL("8kbit/s")));
+	x = instance_world_prepare(&w, SOURCES(TRIAL("16kbit/s")));
 	assert_int_equal(policy_txn_commit(x), 0);
 	policy_txn_free(x);
 	instance_world_close(&w);
@@ -136,7 +111,7 @@ TEST(test_counted)
 
 	assert_false(trials_look(&w->inst, 0, &now));
 	began_ns = control_now();
-	take_policies(w, MINE(TRIAL("8kbit/s")));
+	instance_world_reload(w, MINE(TRIAL("8kbit/s")));
 	now = seen_after(w, turns);
 	assert_true(now.totals.passed_packets >= FEW);
 	assert_true(now.totals.dropped_packets > 0);
@@ -147,11 +122,11 @@ TEST(test_counted)
 	assert_int_equal(instance_world_totals(w, 0).dropped_packets, 0);
 	assert_true(instance_world_totals(w, 0).passed_packets >= packets);
 	began_ns = control_now();
-	take_policies(w, MINE(TRIAL("8Gbit/s") ""));
+	instance_world_reload(w, MINE(TRIAL("8Gbit/s") ""));
 	now = seen_after(w, 0);
 	assert_true(now.age_s * 1e9 <= (double)(control_now() - began_ns));
 	assert_true(now.local_limit == 1e9);
-	take_policies(w, MINE(""));
+	instance_world_reload(w, MINE(""));
 	assert_false(trials_look(&w->inst, 0, &now));
 }
 
@@ -189,7 +164,7 @@ TEST(test_listed)
 		struct policy_txn *x;
 		WORLD(w, rows[i].previous);
 
-		x = prepare_policies(w, rows[i].next);
+		x = instance_world_prepare(w, rows[i].next);
 		assert_int_equal(policy_txn_commit(x), 0);
 		assert_int_equal(trials_list_changes(&w->inst, changes), rows[i].n);
 		if (rows[i].n) {
@@ -197,7 +172,7 @@ TEST(test_listed)
 			assert_int_equal(changes[0].trial, rows[i].line);
 		}
 		assert_int_equal(w->inst.engine.slots[w->inst.slots.of[0]].trial, rows[i].line);
-		finish_policies(w, x);
+		instance_world_finish(w, x);
 		assert_int_equal(trials_list_changes(&w->inst, changes), 0);
 	}
 }

@@ -44,35 +44,6 @@ static int prepare_saying(struct instance_world *w, struct policy_txn **x, char 
 	return ret;
 }
 
-static struct policy_txn *prepare_policies(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x;
-	char *words;
-
-	instance_world_write(w, policies);
-	if (prepare_saying(w, &x, &words))
-		fail_msg("refused: %s", words);
-	free(words);
-	return x;
-}
-
-/* Finishes the change, which takes two turns of each worker. */
-static void finish_policy_txn(struct instance_world *w, struct policy_txn *x)
-{
-	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
-		instance_world_turn_all(w);
-	assert_true(policy_txn_finish(x));
-	policy_txn_free(x);
-}
-
-static void policy_txn_policies(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x = prepare_policies(w, policies);
-
-	assert_int_equal(policy_txn_commit(x), 0);
-	finish_policy_txn(w, x);
-}
-
 static unsigned slots_with(const struct instance *inst, uint32_t policy)
 {
 	unsigned n = 0;
@@ -122,7 +93,7 @@ TEST(test_refused_leaves_nothing)
 		assert_int_equal(slots_with(&w->inst, SLOT_FREE), w->inst.slots.capacity - 2);
 		free(words);
 	}
-	policy_txn_policies(w, MINE(""));
+	instance_world_reload(w, MINE(""));
 	assert_int_equal(w->inst.n_policies, 1);
 }
 
@@ -134,7 +105,7 @@ TEST(test_prepared_in_vain)
 	WORLD(w, MINE(""));
 
 	before = count_heap_allocs();
-	x = prepare_policies(w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
+	x = instance_world_prepare(w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
 	assert_true(count_heap_allocs() > before);
 	policy_txn_free(x);
 	assert_int_equal(count_heap_allocs(), before);
@@ -158,7 +129,7 @@ TEST(test_what_is_empty)
 	WORLD(w, MINE("") ", " OTHER(1));
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct policy_txn *x = prepare_policies(w, cases[i].policies);
+		struct policy_txn *x = instance_world_prepare(w, cases[i].policies);
 		const struct config_diff *diff = policy_txn_diff(x);
 
 		assert_int_equal(policy_txn_is_empty(x), cases[i].empty);
@@ -177,7 +148,7 @@ TEST(test_shadow_is_a_change)
 
 	for (unsigned shadow = 0; shadow < 2; shadow++) {
 		w->more = shadow ? "'shadow': true, " : "";
-		x = prepare_policies(w, MINE(", 'action': 'count'"));
+		x = instance_world_prepare(w, MINE(", 'action': 'count'"));
 		assert_int_equal(policy_txn_diff(x)->changed, 0);
 		assert_int_equal(policy_txn_is_empty(x), !shadow);
 		policy_txn_free(x);
@@ -213,7 +184,7 @@ TEST(test_when_a_slot_is_free)
 
 	left = w->inst.slots.of[1];
 	send_message(w, 1, left, 3);
-	x = prepare_policies(w, MINE(""));
+	x = instance_world_prepare(w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(w->inst.slots.policy[left], SLOT_LEFT);
 	for (unsigned i = 0; i < 3; i++) { /* like sleeping workers */
@@ -256,7 +227,7 @@ TEST(test_counts_follow)
 	instance_world_turn_all(w);
 	left = w->inst.slots.of[0];
 	previous = w->inst.publisher.current;
-	x = prepare_policies(w, OTHER(1) ", " MINE(", 'action': 'count'"));
+	x = instance_world_prepare(w, OTHER(1) ", " MINE(", 'action': 'count'"));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_not_equal(w->inst.slots.of[1], left);
 	assert_int_equal(instance_world_totals(w, 1).passed_packets, 2 * INSTANCE_BURST);
@@ -273,7 +244,7 @@ TEST(test_counts_follow)
 	 * A policy that stays in its slot counts on in the same line, wherever it is in the file.
 	 */
 	left = w->inst.slots.of[1];
-	policy_txn_policies(w, MINE(", 'action': 'count'"));
+	instance_world_reload(w, MINE(", 'action': 'count'"));
 	assert_int_equal(w->inst.slots.of[0], left);
 	assert_true(instance_world_totals(w, 0).passed_packets >= 4 * INSTANCE_BURST);
 }
@@ -287,7 +258,7 @@ static bool policy_moves(struct instance_world *w, const char *name, const char 
 {
 	uint32_t slot = w->inst.slots.of[policy_names_find(w->inst.names, name)];
 
-	policy_txn_policies(w, policies);
+	instance_world_reload(w, policies);
 	return w->inst.slots.of[policy_names_find(w->inst.names, name)] != slot;
 }
 
@@ -334,11 +305,11 @@ TEST(test_names_follow)
 	WORLD(w, MINE("") ", " OTHER(1));
 
 	assert_int_equal(policy_names_find(w->inst.names, "o1"), 1);
-	x = prepare_policies(w, OTHER(1) ", " OTHER(2));
+	x = instance_world_prepare(w, OTHER(1) ", " OTHER(2));
 	assert_int_equal(policy_names_find(w->inst.names, "mine"), 0);
 	assert_int_equal(policy_names_find(w->inst.names, "o2"), 2);
 	assert_int_equal(policy_txn_commit(x), 0);
-	finish_policy_txn(w, x);
+	instance_world_finish(w, x);
 	assert_int_equal(policy_names_find(w->inst.names, "mine"), 2);
 	assert_int_equal(policy_names_find(w->inst.names, "o1"), 0);
 	assert_int_equal(policy_names_find(w->inst.names, "o2"), 1);
@@ -366,20 +337,20 @@ TEST(test_gone_is_counted)
 
 	instance_world_turn(w, 0);
 	previous = w->inst.publisher.current;
-	x = prepare_policies(w, OTHER(1));
+	x = instance_world_prepare(w, OTHER(1));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(w->inst.gone.passed_packets, 0);
 	turn_with(w, 1, previous);
 	said = events_number();
-	finish_policy_txn(w, x);
+	instance_world_finish(w, x);
 	expect_removed(said, 2 * INSTANCE_BURST);
 	assert_int_equal(w->inst.gone.passed_packets, 2 * INSTANCE_BURST);
 	assert_int_equal(w->inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
 	/* A new policy of the same name starts from zero. */
-	x = prepare_policies(w, MINE(""));
+	x = instance_world_prepare(w, MINE(""));
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(instance_world_totals(w, 0).passed_packets, 0);
-	finish_policy_txn(w, x);
+	instance_world_finish(w, x);
 }
 
 /* Returns the passed packets: of policies without a parent, of removed ones, and of none. */
@@ -407,10 +378,10 @@ TEST(test_gone_levels)
 
 	for (size_t first = 0; first < COUNT(left); first++) {
 		instance_world_open(&w, OTHER(1));
-		policy_txn_policies(&w, TOP("") ", " MINE(", 'parent': 'top'"));
+		instance_world_reload(&w, TOP("") ", " MINE(", 'parent': 'top'"));
 		instance_world_turn_all(&w);
 		for (size_t i = first; i < COUNT(left); i++) {
-			policy_txn_policies(&w, left[i]);
+			instance_world_reload(&w, left[i]);
 			assert_int_equal(
 				sum_passed(&w), instance_worker_totals(&w.inst).rx_packets);
 		}
@@ -440,7 +411,7 @@ TEST(test_bursts)
 			instance_world_turn_all(w);
 		before = instance_world_totals(w, 0);
 		assert_in_range(before.passed_packets, 1, 4096 / INSTANCE_BYTES + 3);
-		x = prepare_policies(w, cases[i].policies);
+		x = instance_world_prepare(w, cases[i].policies);
 		assert_int_equal(policy_txn_commit(x), 0);
 		if (cases[i].pass)
 			before.passed_packets = 0;
@@ -448,7 +419,7 @@ TEST(test_bursts)
 		after = instance_world_totals(w, 0);
 		assert_in_range(after.passed_packets - before.passed_packets, cases[i].pass,
 			cases[i].pass + 3);
-		finish_policy_txn(w, x);
+		instance_world_finish(w, x);
 	}
 }
 
@@ -462,7 +433,7 @@ TEST(test_nothing_is_kept)
 	WORLD(w, turns[0]);
 
 	for (unsigned i = 1; i <= 50 * TURNS; i++) {
-		policy_txn_policies(w, turns[i % TURNS]);
+		instance_world_reload(w, turns[i % TURNS]);
 		assert_int_equal(slots_with(&w->inst, SLOT_LEFT), 0);
 		assert_int_equal(slots_with(&w->inst, SLOT_FREE),
 			w->inst.slots.capacity - w->inst.n_policies);
@@ -533,10 +504,10 @@ TEST(test_removed_are_said)
 					       .passed_packets = i + 1, .passed_bytes = 100 + i};
 			packets += i + 1;
 		}
-		x = prepare_policies(w, MINE(""));
+		x = instance_world_prepare(w, MINE(""));
 		assert_int_equal(policy_txn_commit(x), 0);
 		since = events_number();
-		finish_policy_txn(w, x);
+		instance_world_finish(w, x);
 		assert_int_equal(
 			events_number() - since, rows[row].said + (rows[row].more != NULL));
 		for (unsigned i = 0; i < rows[row].said; i++) {
@@ -574,7 +545,7 @@ TEST(test_room)
 	free(words);
 	free(policies);
 	policies = many_policies(1, room - 2);
-	policy_txn_policies(w, policies);
+	instance_world_reload(w, policies);
 	assert_int_equal(w->inst.n_policies, room - 2);
 	free(policies);
 }
@@ -631,7 +602,7 @@ TEST(test_unparsed)
 		WORLD(w, MINE(""), .more = rows[i].more);
 
 		assert_int_equal(refuses_unparsed(w), rows[i].refused);
-		policy_txn_policies(w, MINE(", 'action': 'count'") ", " OTHER(1));
+		instance_world_reload(w, MINE(", 'action': 'count'") ", " OTHER(1));
 		assert_int_equal(refuses_unparsed(w), rows[i].refused);
 	}
 }
@@ -673,7 +644,7 @@ TEST(test_drops)
 		free(words);
 		assert_false(policy_txn_is_empty(x));
 		assert_int_equal(policy_txn_commit(x), 0);
-		finish_policy_txn(w, x);
+		instance_world_finish(w, x);
 		assert_int_equal(classifier_drops(w->inst.classifier), drops);
 	}
 }
@@ -699,7 +670,7 @@ TEST(test_order_of_leaving)
 
 	for (unsigned i = 0; i < 6; i++)
 		slots[i] = w->inst.slots.of[i];
-	x = prepare_policies(w, OTHER(8));
+	x = instance_world_prepare(w, OTHER(8));
 	/* Hard limits without their ledger. */
 	w->config->policies[0].guarantee = w->config->policies[3].guarantee = GUARANTEE_HARD;
 	assert_int_equal(policy_txn_commit(x), 0);
@@ -707,7 +678,7 @@ TEST(test_order_of_leaving)
 	assert_int_equal(current->n_leaving, 6);
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(current->leaving[i], slots[order[i]]);
-	finish_policy_txn(w, x);
+	instance_world_finish(w, x);
 }
 
 TEST_GROUP(instance_world_start, instance_world_stop)

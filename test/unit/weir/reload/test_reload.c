@@ -27,11 +27,21 @@
 
 #define PATIENCE_MS 60000
 
-static void open_with_file(struct instance_world *w)
+/* A limiter that was started with its file. */
+#define FILE_WORLD(w) OPEN_WORLD(w, file_world_begin, A("1Gbit/s"))
+
+static void add_file(struct instance_world *w)
 {
-	instance_world_open(w, A("1Gbit/s"));
 	w->inst.file = w->file;
 	assert_int_equal(reload_start(&w->inst), 0);
+}
+
+static struct instance_world *file_world_begin(const struct world_options *options)
+{
+	struct instance_world *w = instance_world_begin(options);
+
+	add_file(w);
+	return w;
 }
 
 /* Waits until the thread has read the file, and continues the reload. */
@@ -71,126 +81,119 @@ TEST_WITH(test_no_file, wait_long, NULL)
 TEST_WITH(test_from_request_to_end, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	last = reload_last(&w.inst);
+	last = reload_last(&w->inst);
 	assert_false(last->known);
-	instance_world_write(&w, A("2Gbit/s") ", " B);
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
-	assert_string_equal(reload_state(&w.inst), "reading");
-	await_read(&w);
-	assert_string_equal(reload_state(&w.inst), "finishing");
-	assert_int_equal(current_generation(&w), 2);
+	instance_world_write(w, A("2Gbit/s") ", " B);
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
+	assert_string_equal(reload_state(&w->inst), "reading");
+	await_read(w);
+	assert_string_equal(reload_state(&w->inst), "finishing");
+	assert_int_equal(current_generation(w), 2);
 	assert_true(last->known && last->error == 0 && last->took_ns > 0 && last->when.tv_sec > 0);
 	assert_int_equal(last->added, 1);
 	assert_int_equal(last->removed, 0);
 	assert_int_equal(last->changed, 1);
 	assert_int_equal(last->unchanged, 0);
 	assert_non_null(last->messages);
-	finish_reload(&w);
-	assert_string_equal(reload_state(&w.inst), "idle");
-	assert_int_equal(w.inst.policies[0].limit_bps, 2000000000);
+	finish_reload(w);
+	assert_string_equal(reload_state(&w->inst), "idle");
+	assert_int_equal(w->inst.policies[0].limit_bps, 2000000000);
 }
 
 /* All requests during a reload cause one further reload, which reads the file again. */
 TEST_WITH(test_asked_meanwhile, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	instance_world_write(&w, A("2Gbit/s"));
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
+	instance_world_write(w, A("2Gbit/s"));
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
 	for (unsigned i = 0; i < 3; i++)
-		assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
-	await_read(&w);
-	assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
-	instance_world_write(&w, A("3Gbit/s"));
-	finish_reload(&w);
-	assert_string_equal(reload_state(&w.inst), "reading");
-	await_read(&w);
-	finish_reload(&w);
-	assert_string_equal(reload_state(&w.inst), "idle");
-	assert_int_equal(w.inst.policies[0].limit_bps, 3000000000);
-	assert_int_equal(current_generation(&w), 3);
+		assert_string_equal(reload_request(&w->inst, "test", 0), "queued");
+	await_read(w);
+	assert_string_equal(reload_request(&w->inst, "test", 0), "queued");
+	instance_world_write(w, A("3Gbit/s"));
+	finish_reload(w);
+	assert_string_equal(reload_state(&w->inst), "reading");
+	await_read(w);
+	finish_reload(w);
+	assert_string_equal(reload_state(&w->inst), "idle");
+	assert_int_equal(w->inst.policies[0].limit_bps, 3000000000);
+	assert_int_equal(current_generation(w), 3);
 }
 
 /* A worker is stalled. The others use the new configuration, and the state names that worker. */
 TEST_WITH(test_held_up, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	stuck_mark(&w.inst.stuck.now, 1, true);
-	instance_world_write(&w, A("2Gbit/s") ", " B);
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
-	assert_int_equal(reload_waits_for(&w.inst), -1);
-	await_read(&w);
-	assert_int_equal(reload_waits_for(&w.inst), 1);
-	instance_world_turn(&w, 0);
-	reload_advance(&w.inst);
-	assert_true(reload_finishing(&w.inst));
-	assert_int_equal(w.inst.policies[0].limit_bps, 2000000000);
-	assert_int_equal(w.inst.workers[0].generation, 2);
-	assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
-	stuck_mark(&w.inst.stuck.by_far, 1, true);
-	stuck_mark(&w.inst.stuck.now, 0, true); /* only for a moment */
-	assert_int_equal(reload_waits_for(&w.inst), 1);
-	w.inst.stuck = (struct stuck){0};
-	assert_int_equal(reload_waits_for(&w.inst), -1);
-	finish_reload(&w);
-	assert_string_equal(reload_state(&w.inst), "reading"); /* the queued reload */
-	await_read(&w);
-	finish_reload(&w);
-	assert_string_equal(reload_state(&w.inst), "idle");
-	stuck_mark(&w.inst.stuck.now, 0, true);
-	assert_int_equal(reload_waits_for(&w.inst), -1); /* nothing is under way */
+	stuck_mark(&w->inst.stuck.now, 1, true);
+	instance_world_write(w, A("2Gbit/s") ", " B);
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
+	assert_int_equal(reload_waits_for(&w->inst), -1);
+	await_read(w);
+	assert_int_equal(reload_waits_for(&w->inst), 1);
+	instance_world_turn(w, 0);
+	reload_advance(&w->inst);
+	assert_true(reload_finishing(&w->inst));
+	assert_int_equal(w->inst.policies[0].limit_bps, 2000000000);
+	assert_int_equal(w->inst.workers[0].generation, 2);
+	assert_string_equal(reload_request(&w->inst, "test", 0), "queued");
+	stuck_mark(&w->inst.stuck.by_far, 1, true);
+	stuck_mark(&w->inst.stuck.now, 0, true); /* only for a moment */
+	assert_int_equal(reload_waits_for(&w->inst), 1);
+	w->inst.stuck = (struct stuck){0};
+	assert_int_equal(reload_waits_for(&w->inst), -1);
+	finish_reload(w);
+	assert_string_equal(reload_state(&w->inst), "reading"); /* the queued reload */
+	await_read(w);
+	finish_reload(w);
+	assert_string_equal(reload_state(&w->inst), "idle");
+	stuck_mark(&w->inst.stuck.now, 0, true);
+	assert_int_equal(reload_waits_for(&w->inst), -1); /* nothing is under way */
 }
 
 TEST_WITH(test_refused, wait_long, NULL)
 {
 	const struct reload_outcome *last;
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	last = reload_last(&w.inst);
-	instance_world_write(&w, A("2Gbit/s") ", {'name': 'x', 'limit': '1Gbit'}");
-	reload_request(&w.inst, "test", 0);
-	await_read(&w);
-	assert_string_equal(reload_state(&w.inst), "idle");
+	last = reload_last(&w->inst);
+	instance_world_write(w, A("2Gbit/s") ", {'name': 'x', 'limit': '1Gbit'}");
+	reload_request(&w->inst, "test", 0);
+	await_read(w);
+	assert_string_equal(reload_state(&w->inst), "idle");
 	assert_true(last->known && last->error < 0);
 	assert_non_null(strstr(last->messages, "policies[1] \"x\".limit: "));
-	assert_int_equal(w.inst.policies[0].limit_bps, 1000000000);
-	assert_int_equal(current_generation(&w), 1);
+	assert_int_equal(w->inst.policies[0].limit_bps, 1000000000);
+	assert_int_equal(current_generation(w), 1);
 	/* The next reload works although it changes nothing. */
-	instance_world_write(&w, A("1000Mbit/s"));
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
-	await_read(&w);
-	assert_string_equal(reload_state(&w.inst), "idle");
+	instance_world_write(w, A("1000Mbit/s"));
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
+	await_read(w);
+	assert_string_equal(reload_state(&w->inst), "idle");
 	assert_int_equal(last->error, 0);
 	assert_int_equal(last->unchanged, 1);
 	assert_null(strstr(last->messages, "policies[1]"));
-	assert_int_equal(current_generation(&w), 1);
+	assert_int_equal(current_generation(w), 1);
 }
 
 /* A stop during reading, after it or during the commit releases everything. */
 TEST_WITH(test_cut_short, wait_long, NULL)
 {
-	struct instance_world w;
-
 	for (unsigned cut = 0; cut < 3; cut++) {
 		struct pollfd fd = {.events = POLLIN};
+		FILE_WORLD(w);
 
-		open_with_file(&w);
-		instance_world_write(&w, A("2Gbit/s") ", " B);
-		assert_string_equal(reload_request(&w.inst, "test", 0), "started");
-		fd.fd = reload_fd(&w.inst);
+		instance_world_write(w, A("2Gbit/s") ", " B);
+		assert_string_equal(reload_request(&w->inst, "test", 0), "started");
+		fd.fd = reload_fd(&w->inst);
 		if (cut > 0)
 			assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
 		if (cut > 1)
-			reload_advance(&w.inst);
-		assert_string_equal(reload_state(&w.inst), cut > 1 ? "finishing" : "reading");
-		instance_world_close(&w);
+			reload_advance(&w->inst);
+		assert_string_equal(reload_state(&w->inst), cut > 1 ? "finishing" : "reading");
 	}
 }
 
@@ -209,25 +212,23 @@ static void expect_told(struct manager *manager, const char *words)
 /* The service manager shows the running configuration, or the refusal of the last reload. */
 TEST_WITH(test_manager_is_told, wait_long, NULL)
 {
-	struct instance_world w;
 	ENDED_BY(manager_close) struct manager manager;
 
 	manager_open(&manager, false, NULL);
-	open_with_file(&w);
-	assert_int_equal(notify_open(&w.inst.notify), 0);
-	instance_world_write(&w, A("2Gbit/s") ", " B);
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
+	FILE_WORLD(w);
+	assert_int_equal(notify_open(&w->inst.notify), 0);
+	instance_world_write(w, A("2Gbit/s") ", " B);
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
 	expect_told(&manager, "RELOADING=1");
-	await_read(&w);
-	finish_reload(&w);
+	await_read(w);
+	finish_reload(w);
 	expect_told(&manager, "STATUS=running: 2 policies, generation 2");
-	instance_world_write(&w, A("2Gbit"));
-	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
-	await_read(&w);
+	instance_world_write(w, A("2Gbit"));
+	assert_string_equal(reload_request(&w->inst, "test", 0), "started");
+	await_read(w);
 	expect_told(&manager, "STATUS=running; the last reload was refused: ");
-	notify_close(w.inst.notify);
-	w.inst.notify = NULL;
-	instance_world_close(&w);
+	notify_close(w->inst.notify);
+	w->inst.notify = NULL;
 }
 
 /* Counts the new events with this name and copies the text of the last one. */
@@ -278,9 +279,7 @@ TEST_WITH(test_asking_is_said, wait_long, NULL)
 	since = events_number();
 	assert_null(reload_request(&w->inst, "SIGHUP", 4000000001));
 	expect_event(since, "reload_asked", "SIGHUP: |there is no file|uid 4000000001");
-	instance_world_close(w);
-
-	open_with_file(w);
+	add_file(w);
 	instance_world_write(w, A("2Gbit/s"));
 	since = events_number();
 	reload_request(&w->inst, "a client", 7);
@@ -302,40 +301,39 @@ TEST_WITH(test_asking_is_said, wait_long, NULL)
 /* A worker that is stalled for long causes one event in a reload, and one when it runs. */
 TEST_WITH(test_waiting_is_said, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	char expected[EVENT_TEXT];
 	uint64_t since;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
 	for (unsigned worker = 0; worker < 2; worker++) {
 		snprintf(expected, sizeof(expected), "reload: |worker %u (CPU %u) is stalled",
 			worker, worker);
-		instance_world_write(&w, worker ? A("3Gbit/s") : A("2Gbit/s"));
+		instance_world_write(w, worker ? A("3Gbit/s") : A("2Gbit/s"));
 		since = events_number();
-		stuck_mark(&w.inst.stuck.now, worker, true);
-		stuck_mark(&w.inst.stuck.by_far, worker, true);
-		reload_advance(&w.inst);
+		stuck_mark(&w->inst.stuck.now, worker, true);
+		stuck_mark(&w->inst.stuck.by_far, worker, true);
+		reload_advance(&w->inst);
 		expect_event(since, "reload_waits", NULL); /* nothing is under way */
-		w.inst.stuck.by_far = 0;
-		reload_request(&w.inst, "test", 0);
-		await_read(&w);
-		instance_world_turn(&w, !worker);
-		reload_advance(&w.inst);
+		w->inst.stuck.by_far = 0;
+		reload_request(&w->inst, "test", 0);
+		await_read(w);
+		instance_world_turn(w, !worker);
+		reload_advance(&w->inst);
 		expect_event(since, "reload_waits", NULL); /* the worker can run soon */
-		stuck_mark(&w.inst.stuck.by_far, worker, true);
+		stuck_mark(&w->inst.stuck.by_far, worker, true);
 		for (unsigned i = 0; i < 3; i++)
-			reload_advance(&w.inst);
+			reload_advance(&w->inst);
 		expect_event(since, "reload_waits", expected);
 		expect_event(since, "reload_over", NULL);
-		w.inst.stuck = (struct stuck){0};
-		finish_reload(&w);
+		w->inst.stuck = (struct stuck){0};
+		finish_reload(w);
 		expect_event(since, "reload_over", "reload: |previous configuration");
 	}
-	instance_world_write(&w, A("4Gbit/s")); /* no worker is stalled */
+	instance_world_write(w, A("4Gbit/s")); /* no worker is stalled */
 	since = events_number();
-	reload_request(&w.inst, "test", 0);
-	await_read(&w);
-	finish_reload(&w);
+	reload_request(&w->inst, "test", 0);
+	await_read(w);
+	finish_reload(w);
 	expect_event(since, "reload_waits", NULL);
 	expect_event(since, "reload_over", NULL);
 }
@@ -386,17 +384,16 @@ TEST_WITH(test_who_asked, wait_long, NULL)
 		int64_t uid;
 		const char *who;
 	} rows[] = {{0, "root (uid 0)"}, {4000000001, "uid 4000000001"}, {-1, "nobody"}};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct change_request request = {
 			.kind = CHANGE_RELOAD, .uid = rows[i].uid, .gid = -1, .pid = -1, .fd = -1};
 
-		assert_string_equal(reload_request_by(&w.inst, "test", &request), "started");
-		await_read(&w);
-		assert_string_equal(reload_last(&w.inst)->who, rows[i].who);
-		assert_int_equal(reload_last(&w.inst)->serial, i + 1);
+		assert_string_equal(reload_request_by(&w->inst, "test", &request), "started");
+		await_read(w);
+		assert_string_equal(reload_last(&w->inst)->who, rows[i].who);
+		assert_int_equal(reload_last(&w->inst)->serial, i + 1);
 	}
 }
 
@@ -435,18 +432,17 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 		{21, 20, "reload: and more; see --check, or /weir/config"},
 	};
 	char text[EVENT_TEXT], refused[EVENT_TEXT];
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
 	snprintf(refused, sizeof(refused), "reload: %s refused|nothing has changed|root (uid 0)",
-		w.file);
+		w->file);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		const struct reload_outcome *last = reload_last(&w.inst);
+		const struct reload_outcome *last = reload_last(&w->inst);
 		uint64_t since = events_number();
 
-		write_mistakes(&w, rows[i].mistakes);
-		reload_request(&w.inst, "test", 0);
-		await_read(&w);
+		write_mistakes(w, rows[i].mistakes);
+		reload_request(&w->inst, "test", 0);
+		await_read(w);
 		assert_int_equal(last->error, -EINVAL);
 		assert_int_equal(count_lines(last->messages), rows[i].mistakes);
 		assert_int_equal(count_said(since, "reload_error", text), rows[i].said);
@@ -469,44 +465,42 @@ TEST_WITH(test_many_mistakes, wait_long, NULL)
 TEST_WITH(test_warned, wait_long, NULL)
 {
 	char text[EVENT_TEXT];
-	ENDED_BY(instance_world_close) struct instance_world w;
 	uint64_t since;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	instance_world_write(&w,
+	instance_world_write(w,
 		A("2Gbit/s") ", {'name': 'b', 'match': [{'vlan': 2}, {'vlan': 2}], 'limit': '1Gbit/s'}");
 	since = events_number();
-	reload_request(&w.inst, "test", 0);
-	await_read(&w);
-	assert_int_equal(reload_last(&w.inst)->error, 0);
-	assert_int_equal(count_lines(reload_last(&w.inst)->messages), 1);
+	reload_request(&w->inst, "test", 0);
+	await_read(w);
+	assert_int_equal(reload_last(&w->inst)->error, 0);
+	assert_int_equal(count_lines(reload_last(&w->inst)->messages), 1);
 	assert_int_equal(count_said(since, "reload_warning", text), 1);
 	assert_non_null(strstr(text, "policies[1] \"b\""));
 	assert_int_equal(count_said(since, "reload_error", text), 0);
 	assert_int_equal(count_said(since, "reload_done", text), 1);
-	finish_reload(&w);
+	finish_reload(w);
 }
 
 /* A pipe is not opened, because without a writer that might never end. */
 TEST_WITH(test_no_plain_file, wait_long, NULL)
 {
-	ENDED_BY(instance_world_close) struct instance_world w;
 	char text[128];
+	FILE_WORLD(w);
 
-	open_with_file(&w);
-	unlink(w.file);
-	assert_int_equal(mkfifo(w.file, 0600), 0);
-	reload_request(&w.inst, "test", 0);
-	await_read(&w);
-	assert_int_equal(reload_last(&w.inst)->error, -EINVAL);
-	snprintf(text, sizeof(text), "%s: no file that can be read again\n", w.file);
-	assert_string_equal(reload_last(&w.inst)->messages, text);
-	unlink(w.file);
-	instance_world_write(&w, A("2Gbit/s"));
-	reload_request(&w.inst, "test", 0);
-	await_read(&w);
-	assert_int_equal(reload_last(&w.inst)->error, 0);
-	finish_reload(&w);
+	unlink(w->file);
+	assert_int_equal(mkfifo(w->file, 0600), 0);
+	reload_request(&w->inst, "test", 0);
+	await_read(w);
+	assert_int_equal(reload_last(&w->inst)->error, -EINVAL);
+	snprintf(text, sizeof(text), "%s: no file that can be read again\n", w->file);
+	assert_string_equal(reload_last(&w->inst)->messages, text);
+	unlink(w->file);
+	instance_world_write(w, A("2Gbit/s"));
+	reload_request(&w->inst, "test", 0);
+	await_read(w);
+	assert_int_equal(reload_last(&w->inst)->error, 0);
+	finish_reload(w);
 }
 
 /* An event reports the beginning and the end of shadow, and none reports an unchanged state. */
@@ -524,23 +518,21 @@ TEST_WITH(test_shadow, wait_long, NULL)
 		{"", A("3Gbit/s"), false, true},
 		{"", A("4Gbit/s"), false, false},
 	};
-	struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint64_t since = events_number();
 
-		w.more = rows[i].more;
-		instance_world_write(&w, rows[i].policies);
-		reload_request(&w.inst, "test", 0);
-		await_read(&w);
-		finish_reload(&w);
+		w->more = rows[i].more;
+		instance_world_write(w, rows[i].policies);
+		reload_request(&w->inst, "test", 0);
+		await_read(w);
+		finish_reload(w);
 		expect_event(
 			since, "shadow", rows[i].begins ? "shadow: nothing is enforced" : NULL);
 		expect_event(since, "shadow_ended", rows[i].ends ? "shadow has ended" : NULL);
 	}
-	w.more = "";
-	instance_world_close(&w);
+	w->more = "";
 }
 
 /* The log has the level and the format of the file in force. A refused file changes neither. */
@@ -556,15 +548,14 @@ TEST_WITH(test_log_level, wait_long, NULL)
 		{"'log': {'level': 'debug'}, ", A("2Gbit"), LEVEL_INFO, FORMAT_JSON},
 		{"", A("2Gbit/s"), LEVEL_INFO, FORMAT_TEXT},
 	};
-	ENDED_BY(instance_world_close) struct instance_world w;
+	FILE_WORLD(w);
 
-	open_with_file(&w);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		w.more = rows[i].more;
-		instance_world_write(&w, rows[i].policies);
-		reload_request(&w.inst, "test", 0);
-		await_read(&w);
-		finish_reload(&w);
+		w->more = rows[i].more;
+		instance_world_write(w, rows[i].policies);
+		reload_request(&w->inst, "test", 0);
+		await_read(w);
+		finish_reload(w);
 		assert_int_equal(events_configured().level, rows[i].level);
 		assert_int_equal(events_configured().format, rows[i].format);
 	}

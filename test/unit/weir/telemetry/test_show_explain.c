@@ -314,23 +314,6 @@ TEST(test_explain_gap)
 	show_expect(show_ask(w, "/weir/explain", "4"), "{'policy': 'p', '...': 0}");
 }
 
-static struct policy_txn *commit_policies(struct instance_world *w, const char *policies)
-{
-	struct policy_txn *x;
-
-	instance_world_write(w, policies);
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
-	assert_int_equal(policy_txn_commit(x), 0);
-	return x;
-}
-
-static void finish_policies(struct instance_world *w, struct policy_txn *x)
-{
-	while (!policy_txn_finish(x))
-		instance_world_turn_all(w);
-	policy_txn_free(x);
-}
-
 /* A verdict from old policies is not sent. */
 TEST(test_explain_stale)
 {
@@ -340,17 +323,17 @@ TEST(test_explain_stale)
 
 	show_expect(show_ask(w, "/weir/explain", FRAME("")), "{'asked': 1}");
 	instance_world_turn_all(w);
-	x = commit_policies(w, P ", {'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
+	x = instance_world_commit(w, P ", {'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
 	show_expect(show_ask(w, "/weir/explain", "1"), "{'busy': true}");
 	assert_null(show_ask(w, "/weir/explain", "1"));
-	finish_policies(w, x);
+	instance_world_finish(w, x);
 	explain(w, FRAME(""), "{'policy': 'p', '...': 0}");
-	x = commit_policies(w, "{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
+	x = instance_world_commit(w, "{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
 	clock_ns += SECOND_NS;
 	show_expect(show_ask(w, "/weir/explain", FRAME("")), "{'asked': 3}");
 	specimen_take(&w->inst.workers[0]); /* with the old policies */
 	show_expect(show_ask(w, "/weir/explain", "3"), "{'busy': true}");
-	finish_policies(w, x);
+	instance_world_finish(w, x);
 	explain(w, FRAME(""), "{'policy': null, '...': 0}");
 #undef P
 }
