@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "config/config_messages.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
@@ -29,8 +30,8 @@ static void relay_complaint(void *context, const struct complaint *complaint)
 	const struct json_path *path = json_path_named(reader->root, complaint->place, &named);
 
 	if (complaint->absent)
-		reader_warn(reader, path, "not on this machine, where a start would fail%s%s",
-			complaint->remedy ? ": " : "", complaint->remedy ? complaint->remedy : "");
+		reader_report(
+			reader, path, MESSAGE(NOT_ON_MACHINE), message_part(complaint->remedy));
 	else
 		config_complain(reader, complaint);
 }
@@ -103,10 +104,7 @@ static void warn_of_protocols(const struct config *config, struct reader *reader
 		struct json_path policy = {.parent = &policies, .index = i};
 
 		if (drops_other(&config->policies[i]))
-			reader_warn(reader, &policy,
-				"drops ARP, LACP, spanning tree, IS-IS and routing protocols "
-				"beyond its limit: set \"src\": [\"0.0.0.0/0\", \"::/0\"], and add "
-				"a policy for routing");
+			reader_report(reader, &policy, MESSAGE(ROUTING_DROPPED));
 	}
 }
 

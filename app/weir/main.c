@@ -20,6 +20,7 @@
 #include "check_files.h"
 #include "clock.h"
 #include "command/option.h"
+#include "config/config_messages.h"
 #include "config/key_table.h"
 #include "config/load.h"
 #include "doctor.h"
@@ -67,6 +68,7 @@ enum command {
 	COMMAND_IDENTITY,
 	COMMAND_PUBLIC,
 	COMMAND_EVENTS,
+	COMMAND_MESSAGES,
 	COMMAND_KEYS,
 	COMMAND_NUMBERS,
 	COMMAND_VERSION,
@@ -131,6 +133,8 @@ static const struct option_row rows[] = {
 	COMMAND_OF("public-key", PUBLIC, .value = "FILE",
 		.help = "print the public key of such a file"),
 	COMMAND("events", EVENTS, .help = "print all events of the log, as a table"),
+	COMMAND("messages", MESSAGES,
+		.help = "print all messages about configurations, as a table"),
 	COMMAND("keys", KEYS, .help = "print the keys of a configuration, a line of JSON each"),
 	COMMAND("numbers", NUMBERS, .help = "print the numbers of a policy, a line of JSON each"),
 	COMMAND("version", VERSION, .help = "print the version"),
@@ -148,7 +152,8 @@ static void print_usage(FILE *out)
 		out);
 	fputs("       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
 	      "       --new-key [FILE] | --new-identity FILE |\n"
-	      "       --public-key FILE | --events | --keys | --numbers | --version | --help\n"
+	      "       --public-key FILE | --events | --messages | --keys | --numbers |\n"
+	      "       --version | --help\n"
 	      "\n"
 	      "A rate limiter that enforces one limit together with its peers.\n"
 	      "\n",
@@ -544,6 +549,9 @@ int main(int argc, char **argv)
 		break;
 	case COMMAND_EVENTS:
 		events_describe(stdout);
+		break;
+	case COMMAND_MESSAGES:
+		config_print_messages(stdout);
 		break;
 	case COMMAND_KEYS:
 		ret = config_print_keys(stdout);

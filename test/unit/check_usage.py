@@ -65,7 +65,8 @@ def commands(table):
     table.run(0, "--help", out=r"Usage: weir (.|\n)*")
     table.run(0, "-h", out=r"Usage: weir (.|\n)*")
     table.run(0, "--events", out=r"\| (.|\n)*")
-    for command in ("--version", "--help", "--events"):
+    table.run(0, "--messages", out=r"\| (.|\n)*")
+    for command in ("--version", "--help", "--events", "--messages"):
         table.run(WRONG, command, "more")
         table.run(WRONG, command, "--quiet")
         table.run(WRONG, command, "--check", "good.json")
@@ -99,7 +100,8 @@ def checks(table):
 
 def full(table):
     """A full output device is a failure."""
-    for words in (["--version"], ["--help"], ["--events"], ["--check", "good.json"],
+    for words in (["--version"], ["--help"], ["--events"], ["--messages"],
+                  ["--check", "good.json"],
                   ["--json", "--check", "good.json"], ["--describe", "good.json"],
                   ["--doctor", "good.json"], ["--new-key"]):
         with open("/dev/full", "wb") as device:

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "config/config_messages.h"
 #include "etcd_share.h"
 #include "json/seen.h"
 #include "ledger_store.h"
@@ -84,13 +85,14 @@ static void check_seen_file(void *context, const char *path, const struct stat *
 		check_owners(path, state, check->user, &refusal) != -EPERM)
 		return;
 	if (!check->starts && check_owners(path, state, state->st_uid, &author) != -EPERM) {
-		reader_warn(check->reader, NULL, "%s: %s: a start or a reload refuses it: %s", path,
-			refusal.what, refusal.remedy);
+		reader_report(check->reader, NULL, MESSAGE(FILE_UNTRUSTED),
+			message_part(refusal.remedy), path, refusal.what);
 		return;
 	}
 	check->ret = -EPERM;
 	snprintf(found, sizeof(found), "%s: %s", path, refusal.what);
-	reader_refuse(check->reader, NULL, found, refusal.expected, refusal.remedy);
+	reader_report(check->reader, NULL, MESSAGE(CANNOT_APPLY), message_part(refusal.expected),
+		message_part(refusal.remedy), found);
 }
 
 int files_check(struct reader *reader, uid_t user, bool starts)

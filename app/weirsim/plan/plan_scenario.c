@@ -12,7 +12,10 @@
 #include "base/time.h"
 #include "config/value_keys.h"
 #include "json/read.h"
+#include "plan_messages.h"
 #include "policy/units.h"
+
+PLAN_MESSAGES(MESSAGE_DEFINE)
 
 static const struct quantity_range some_rate = {
 	units_parse_rate, 1000, 400 * SECOND_NS, "1kbit/s to 400Gbit/s", "bit/s"};
@@ -127,7 +130,7 @@ static void check_unique_names(
 		struct json_path at = {.parent = &element, .key = "name"};
 
 		if (texts[i].text[0] != '\0' && strcmp(texts[i].text, texts[i - 1].text) == 0)
-			reader_expected(reader, &at, "each name once");
+			reader_report(reader, &at, MESSAGE(PLAN_NAME_TWICE));
 	}
 	free(texts);
 }
@@ -137,7 +140,7 @@ static void check_some(struct reader *reader, const char *array, unsigned n)
 	struct json_path at = {.key = array};
 
 	if (n == 0 && json_is_array(json_object_get(reader->root, array)))
-		reader_expected(reader, &at, "at least one");
+		reader_report(reader, &at, MESSAGE(PLAN_EMPTY));
 }
 
 static void check_rates(struct reader *reader, const struct plan_scenario *plan)
@@ -149,7 +152,7 @@ static void check_rates(struct reader *reader, const struct plan_scenario *plan)
 	for (unsigned i = 0; i < plan->n_sources; i++)
 		sum += plan->sources[i].rate_bps;
 	if (!reader_failed(reader) && sum >= plan->limit_bps)
-		reader_warn(reader, &at, "sources send as much, and will wait without end");
+		reader_report(reader, &at, MESSAGE(PLAN_OVERLOADED));
 }
 
 static void check_limiter(struct reader *reader, const struct plan_scenario *plan, unsigned i)
@@ -160,7 +163,7 @@ static void check_limiter(struct reader *reader, const struct plan_scenario *pla
 	const struct plan_limiter *l = &plan->limiters[i];
 
 	if (l->speed_bps > 0 && l->speed_bps < l->capacity_bps)
-		reader_expected(reader, &at, "no less than the capacity");
+		reader_report(reader, &at, MESSAGE(PLAN_BELOW_CAPACITY));
 }
 
 static void check_plan_scenario(struct reader *reader, const struct plan_scenario *plan)
@@ -180,9 +183,9 @@ static void check_plan_scenario(struct reader *reader, const struct plan_scenari
 	for (unsigned i = 0; i < plan->n_limiters; i++)
 		check_limiter(reader, plan, i);
 	if (plan->burst_bytes > 0 && plan->burst_bytes < plan->packet_bytes)
-		reader_expected(reader, &at, "room for a packet");
+		reader_report(reader, &at, MESSAGE(PLAN_NO_ROOM));
 	if (plan->slo_ns > 0 && plan->constant_ns >= plan->slo_ns)
-		reader_expected(reader, &constant, "less than the objective");
+		reader_report(reader, &constant, MESSAGE(PLAN_ABOVE_OBJECTIVE));
 	check_rates(reader, plan);
 }
 

@@ -13,6 +13,9 @@
 #include "config/lists.h"
 #include "config/terms.h"
 #include "policy/kind.h"
+#include "scenario_messages.h"
+
+SCENARIO_MESSAGES(MESSAGE_DEFINE)
 
 /* Default lease: this time, or this many timeouts of gossip. */
 #define LEASE_NS       (5 * SECOND_NS)
@@ -73,14 +76,14 @@ static void check_limiter_names(struct reader *reader, const struct name_index *
 
 		if (strcmp(index->first[i].name, "each") == 0 ||
 			strcmp(index->first[i].name, "random") == 0)
-			reader_expected(reader, &at, "a name: this means something to traffic");
+			reader_report(reader, &at, MESSAGE(NAME_RESERVED));
 	}
 	for (unsigned i = 1; i < index->n; i++) {
 		const struct limiter_config *one = index->sorted[i];
 		struct json_path at = {.parent = &limiters, .index = (size_t)(one - index->first)};
 
 		if (strcmp(one->name, index->sorted[i - 1]->name) == 0 && one->name[0])
-			reader_expected(reader, &at, "each name once");
+			reader_report(reader, &at, MESSAGE(NAME_TWICE));
 	}
 }
 
@@ -92,16 +95,15 @@ static void check_time(struct reader *reader, const struct scenario *s)
 	if (s->duration_ns == 0)
 		return;
 	if (s->warmup_ns >= s->duration_ns)
-		reader_expected(reader, &warmup, "less than the duration");
+		reader_report(reader, &warmup, MESSAGE(ABOVE_DURATION));
 	if (SECOND_NS % s->interval_ns)
-		reader_expected(reader, &interval, "a part of 1s, such as 100ms");
+		reader_report(reader, &interval, MESSAGE(INTERVAL_NO_PART));
 	else if (s->duration_ns % s->interval_ns)
-		reader_expected(reader, &duration, "a multiple of the interval");
+		reader_report(reader, &duration, MESSAGE(NOT_MULTIPLE_OF_INTERVAL));
 	else if (s->warmup_ns % s->interval_ns)
-		reader_expected(reader, &warmup, "a multiple of the interval");
+		reader_report(reader, &warmup, MESSAGE(NOT_MULTIPLE_OF_INTERVAL));
 	if (s->duration_ns / s->interval_ns > SCENARIO_BINS_MAX)
-		reader_expected(
-			reader, &interval, "one that makes at most %u of them", SCENARIO_BINS_MAX);
+		reader_report(reader, &interval, MESSAGE(INTERVAL_TOO_SHORT), SCENARIO_BINS_MAX);
 }
 
 /* Checks that the records of a run fit into memory. */
@@ -114,11 +116,10 @@ static void check_size(struct reader *reader, const struct scenario *s)
 		flows += (uint64_t)s->traffic[i].count *
 			 (s->traffic[i].limiter == LIMITER_EACH ? s->n_limiters : 1);
 	if (flows > SCENARIO_FLOWS_MAX)
-		reader_error(reader, &traffic, "%llu flows in all: expected at most %u",
-			(unsigned long long)flows, SCENARIO_FLOWS_MAX);
+		reader_report(reader, &traffic, MESSAGE(FLOWS_TOO_MANY), (unsigned long long)flows,
+			SCENARIO_FLOWS_MAX);
 	else if ((rows + flows) * (s->duration_ns / s->interval_ns) > SCENARIO_CELLS_MAX)
-		reader_expected(reader, &interval,
-			"a longer one: limiters and flows have %llu of them to be kept",
+		reader_report(reader, &interval, MESSAGE(INTERVAL_TOO_MANY_NUMBERS),
 			(unsigned long long)((rows + flows) * (s->duration_ns / s->interval_ns)));
 }
 
@@ -134,11 +135,11 @@ static void check_web(struct reader *reader, const struct json_path *path, const
 	struct json_path sizes = {.parent = path, .key = "sizes"};
 
 	if (t->requests <= 0)
-		reader_expected(reader, &requests, "a rate of requests a second: kind is \"web\"");
+		reader_report(reader, &requests, MESSAGE(REQUESTS_MISSING));
 	if (t->sizes.least >= t->sizes.most)
-		reader_error(reader, &sizes, "expected least below most");
+		reader_report(reader, &sizes, MESSAGE(SIZES_REVERSED));
 	else if (t->sizes.most > transfer_max(t))
-		reader_error(reader, &sizes, "expected most at most %lluB in such packets",
+		reader_report(reader, &sizes, MESSAGE(SIZES_TOO_LARGE),
 			(unsigned long long)transfer_max(t));
 }
 
@@ -170,20 +171,19 @@ static void check_kind(struct reader *reader, const struct json_path *path, cons
 
 		if (json_object_get(written, meaningful[i].key) &&
 			!(meaningful[i].kinds & 1u << t->kind))
-			reader_error(reader, &at, "has no meaning for this kind of traffic");
+			reader_report(reader, &at, MESSAGE(KEY_OF_OTHER_TRAFFIC));
 	}
 	if (t->ecn && t->transport > TRANSPORT_QUIC)
-		reader_error(reader, &ecn, "needs congestion \"newreno\" or \"cubic\"");
+		reader_report(reader, &ecn, MESSAGE(ECN_NEEDS_CONGESTION));
 	if (t->kind >= TRAFFIC_CBR && t->kind <= TRAFFIC_ON_OFF && t->rate_bps == 0)
-		reader_expected(
-			reader, &rate, "a rate: kind is \"cbr\", \"poisson\" or \"on-off\"");
+		reader_report(reader, &rate, MESSAGE(RATE_MISSING));
 	if (t->kind == TRAFFIC_WEB)
 		check_web(reader, path, t);
 	if (t->size_bytes > transfer_max(t))
-		reader_expected(reader, &size, "at most %lluB in such packets",
+		reader_report(reader, &size, MESSAGE(SIZE_TOO_LARGE),
 			(unsigned long long)transfer_max(t));
 	if (t->stop_ns && t->stop_ns <= t->start_ns)
-		reader_expected(reader, &stop, "later than the start");
+		reader_report(reader, &stop, MESSAGE(STOP_BEFORE_START));
 }
 
 static void resolve_limiter(struct reader *reader, const struct json_path *path, struct traffic *t,
@@ -202,7 +202,7 @@ static void resolve_limiter(struct reader *reader, const struct json_path *path,
 	else if (t->limiter_name[0] == '\0' && index->n == 1)
 		t->limiter = 0;
 	else
-		reader_expected(reader, &at, "the name of a limiter, \"each\" or \"random\"");
+		reader_report(reader, &at, MESSAGE(WRONG_PLACE));
 }
 
 /* Returns the index of the policy that the object at `path` names, or the number of policies. */
@@ -217,7 +217,7 @@ static unsigned resolve_policy(struct reader *reader, const struct json_path *pa
 	while (found < s->group.n_policies && strcmp(s->group.policies[found].name, name) != 0)
 		found++;
 	if (found == s->group.n_policies)
-		reader_expected(reader, &at, "the name of a policy in \"policies\"");
+		reader_report(reader, &at, MESSAGE(NO_POLICY_OF_SCENARIO));
 	return found;
 }
 
@@ -249,7 +249,7 @@ static unsigned read_limiter_name(struct reader *reader, const struct json_path 
 						: index->n;
 
 	if (limiter == index->n)
-		reader_expected(reader, path, "the name of a limiter");
+		reader_report(reader, path, MESSAGE(NO_LIMITER_OF_SCENARIO));
 	return limiter;
 }
 
@@ -266,7 +266,7 @@ static void read_sides(struct reader *reader, const struct json_path *path, json
 		struct json_path at = {.parent = path, .index = side};
 
 		if (!json_is_array(names))
-			reader_expected(reader, &at, "an array of limiters");
+			reader_report(reader, &at, MESSAGE(SIDE_TYPE));
 		json_array_foreach (names, i, name) {
 			struct json_path where = {.parent = &at, .index = i};
 			unsigned limiter = read_limiter_name(reader, &where, name, index);
@@ -287,7 +287,7 @@ static void read_pairs(struct reader *reader, const struct json_path *path, stru
 	size_t i;
 
 	if (json_array_size(written) > SCENARIO_PAIRS_MAX) {
-		reader_expected(reader, &list, "at most %u of them", SCENARIO_PAIRS_MAX);
+		reader_report(reader, &list, MESSAGE(PAIRS_NUMBER), SCENARIO_PAIRS_MAX);
 		return;
 	}
 	network->pairs = calloc(json_array_size(written) + 1, sizeof(*network->pairs));
@@ -304,7 +304,7 @@ static void read_pairs(struct reader *reader, const struct json_path *path, stru
 		reader->no_memory |= pair->sets == NULL;
 		read_pair(reader, &at, json_array_get(written, i), &pair->link);
 		if (json_is_array(each) && json_array_size(each) != 2)
-			reader_expected(reader, &between, "%s", EXPECTED_BETWEEN);
+			reader_report(reader, &between, MESSAGE(WRONG_VALUE), EXPECTED_BETWEEN, "");
 		else if (pair->sets)
 			read_sides(reader, &between, each, index, pair->sets, true);
 	}
@@ -326,7 +326,7 @@ static void read_partition(struct reader *reader, const struct json_path *path, 
 	if (json_is_array(fault->partition)) {
 		read_sides(reader, &at, fault->partition, index, fault->side, false);
 	} else if (n < 2 || n > index->n) {
-		reader_expected(reader, &at, "2 to %u sides", index->n);
+		reader_report(reader, &at, MESSAGE(SIDES_NUMBER), index->n);
 	} else {
 		for (unsigned i = 0; i < index->n; i++)
 			fault->side[i] = i % (unsigned)n;
@@ -348,13 +348,13 @@ static void resolve_fault(struct reader *reader, const struct json_path *path, s
 					  : FAULT_PAUSE;
 	fault->limiter = find_limiter(index, name);
 	if (fault->limiter == index->n)
-		reader_expected(reader, &at, "the name of a limiter");
+		reader_report(reader, &at, MESSAGE(NO_LIMITER_OF_SCENARIO));
 	if ((fault->kind == FAULT_PAUSE) == (fault->for_ns > 0))
 		return;
 	if (fault->for_ns)
-		reader_error(reader, &at_for, "has no meaning for this event");
+		reader_report(reader, &at_for, MESSAGE(FOR_OF_OTHER_EVENT));
 	else
-		reader_expected(reader, &at_for, "how long the pause is, such as \"2s\"");
+		reader_report(reader, &at_for, MESSAGE(PAUSE_MISSING));
 }
 
 static const struct json_path network_path = {.key = "network"};
@@ -425,7 +425,7 @@ static void check_requires_limit(
 		struct json_path at = {.parent = path, .key = keys[i]};
 
 		if (reader_has(reader, path, keys[i]))
-			reader_error(reader, &at, "requires \"limit\" in the same event");
+			reader_report(reader, &at, MESSAGE(POLICY_WITHOUT_LIMIT));
 	}
 }
 
@@ -443,15 +443,14 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 
 		check_requires_limit(reader, &path, f);
 		if (said != 1) {
-			reader_expected(reader, &path,
-				"one of partition, heal, crash, restart, pause, network, limit");
+			reader_report(reader, &path, MESSAGE(EVENT_KIND));
 		} else if (f->partition) {
 			f->kind = FAULT_PARTITION;
 			read_partition(reader, &path, f, index);
 		} else if (reader_has(reader, &path, "heal")) {
 			f->kind = FAULT_HEAL;
 			if (!f->heal)
-				reader_expected(reader, &at, "true");
+				reader_report(reader, &at, MESSAGE(EVENT_NOT_TRUE));
 		} else if (f->changed) {
 			change_network(reader, &path, f, s, index);
 		} else if (f->limit) {
@@ -484,7 +483,7 @@ static void check_expect(struct reader *reader, const struct scenario *s)
 		const char *why = what_policy_lacks(&s->group.policies[0], s->expect[i].key);
 
 		if (why)
-			reader_error(reader, &at, "policies[0] %s", why);
+			reader_report(reader, &at, MESSAGE(POLICY_LACKS), why);
 	}
 }
 
@@ -499,7 +498,7 @@ static void check_scenario_ledger(struct reader *reader, struct scenario *s)
 		s->ledger.lease_ns = LEASE_TIMEOUTS * timeout > LEASE_NS ? LEASE_TIMEOUTS * timeout
 									 : LEASE_NS;
 	else if (s->n_limiters > 1 && s->ledger.lease_ns <= timeout)
-		reader_expected(reader, &lease, "more than the timeout of gossip");
+		reader_report(reader, &lease, MESSAGE(LEASE_BELOW_GOSSIP));
 }
 
 static void check_policies(struct reader *reader, const struct scenario *s)
@@ -507,7 +506,7 @@ static void check_policies(struct reader *reader, const struct scenario *s)
 	static const struct json_path policies = {.key = "policies"};
 
 	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
-		reader_expected(reader, &policies, "at least one");
+		reader_report(reader, &policies, MESSAGE(POLICIES_MISSING));
 }
 
 static void check_sim_scenario(struct reader *reader, struct scenario *s)

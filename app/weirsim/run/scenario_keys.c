@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "config/value_keys.h"
 #include "policy/units.h"
+#include "scenario_messages.h"
 
 #define EXPECTED_TIME "a time such as \"50ms\""
 #define EXPECTED_RATE "bit/s such as \"10Mbit/s\""
@@ -81,7 +82,7 @@ static void read_limiters(struct reader *reader, const struct json_path *path, j
 					    : json_integer_value(value);
 
 	if (n < 1 || n > SCENARIO_LIMITERS_MAX) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	s->limiters = calloc((size_t)n, sizeof(*s->limiters));
@@ -127,7 +128,7 @@ static void keep_array(struct reader *reader, const struct json_path *path, json
 {
 	(void)base;
 	if (!json_is_array(value))
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 }
 
 static const struct key network_keys[] = {
@@ -187,7 +188,7 @@ static void read_scenario_overlay(struct reader *reader, const struct json_path 
 	if (json_is_object(value))
 		read_keys(reader, path, value, overlay_keys, ledger);
 	else if (!ledger->ring)
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 }
 
 static const struct key ledger_keys[] = {
@@ -217,7 +218,7 @@ static void keep_partition(struct reader *reader, const struct json_path *path, 
 	if (json_is_array(value) || json_is_integer(value))
 		((struct fault *)base)->partition = value;
 	else
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 }
 
 /* Keeps the value, which is read after the previous network. */
@@ -227,7 +228,7 @@ static void keep_network(struct reader *reader, const struct json_path *path, js
 	if (json_is_object(value))
 		*(json_t **)key_field(key, base) = value;
 	else
-		reader_expected(reader, path, "an object");
+		reader_report(reader, path, MESSAGE(NOT_OBJECT));
 }
 
 /* Keeps the value, which is read after the policy. */
@@ -369,7 +370,7 @@ static void read_bounds(struct reader *reader, const struct json_path *path, jso
 	expectation->most = json_number_value(most);
 	if (json_array_size(value) != 2 || !json_is_number(least) || !json_is_number(most) ||
 		expectation->least > expectation->most)
-		reader_expected(reader, path, "the least and the most, such as [0.97, 1.02]");
+		reader_report(reader, path, MESSAGE(EXPECT_RANGE));
 }
 
 static void read_expect(struct reader *reader, const struct json_path *path, json_t *value,
@@ -380,7 +381,7 @@ static void read_expect(struct reader *reader, const struct json_path *path, jso
 	json_t *member;
 
 	if (!json_is_object(value) || json_object_size(value) > SCENARIO_EXPECT_MAX) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	s->expect = calloc(json_object_size(value) + 1, sizeof(*s->expect));
@@ -393,8 +394,7 @@ static void read_expect(struct reader *reader, const struct json_path *path, jso
 		struct expectation *expectation = &s->expect[s->n_expect];
 
 		if (strlen(name) >= CONFIG_NAME_MAX || !summary_has(name)) {
-			reader_error(reader, &at, "not a number of the summary: expected one of %s",
-				summary_names());
+			reader_report(reader, &at, MESSAGE(NOT_IN_SUMMARY), summary_names());
 			continue;
 		}
 		memcpy(expectation->key, name, strlen(name) + 1);

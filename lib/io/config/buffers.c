@@ -9,6 +9,7 @@
 #include "base/math.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
@@ -114,13 +115,9 @@ void shape_warn(struct reader *reader, const struct config *config, const struct
 	if (config->n_ports == 0 || packets == 0)
 		return;
 	if (room < config->n_workers)
-		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait, %s, not one on each of %u "
-			"workers: each lets one wait all the same",
-			room, whose, config->n_workers);
+		reader_report(
+			reader, &ports, MESSAGE(SHAPE_FEW_BUFFERS), room, whose, config->n_workers);
 	else if (config_waiting(pools) < packets)
-		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait on each worker, %s, fewer "
-			"than the %" PRIu64 " of %d bytes that its queues together have room for",
-			config_waiting(pools), whose, packets, PACKET);
+		reader_report(reader, &ports, MESSAGE(SHAPE_QUEUES_LARGER), config_waiting(pools),
+			whose, packets, PACKET);
 }

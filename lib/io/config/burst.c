@@ -9,6 +9,7 @@
 
 #include "base/math.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 
@@ -106,13 +107,9 @@ static bool warn_frame(struct reader *reader, const struct json_path *at,
 	const struct policy *policy, uint64_t frame, unsigned n_limiters)
 {
 	if (policy->burst_bytes < frame)
-		reader_warn(reader, at,
-			"less than %" PRIu64 " bytes, so the largest frames never pass", frame);
+		reader_report(reader, at, MESSAGE(BURST_BELOW_FRAME), frame);
 	else if (is_parted(policy) && policy->burst_bytes / n_limiters < frame)
-		reader_warn(reader, at,
-			"its part at each of %u limiters is less than %" PRIu64
-			" bytes, so the largest frames pass only where more of the limit is",
-			n_limiters, frame);
+		reader_report(reader, at, MESSAGE(BURST_PART_BELOW_FRAME), n_limiters, frame);
 	else
 		return false;
 	return true;
@@ -157,15 +154,9 @@ static void warn_tcp(struct reader *reader, const struct json_path *at, const st
 		return;
 	units_format_size(max_u64(max_u64(time, few), parts), text, sizeof(text));
 	if (policy->burst_bytes < max_u64(WARN_PART(time), few))
-		reader_warn(reader, at,
-			"less than TCP needs to reach the limit over a short round trip, because "
-			"it waits 200 ms after the loss of its last packet: %s is enough",
-			text);
+		reader_report(reader, at, MESSAGE(BURST_BELOW_TCP), text);
 	else if (policy->burst_bytes < parts)
-		reader_warn(reader, at,
-			"its part at each of %u limiters is less than %d of the largest frames, "
-			"so TCP stops there where it should slow down: %s is enough",
-			n_limiters, FRAMES, text);
+		reader_report(reader, at, MESSAGE(BURST_PART_BELOW_TCP), n_limiters, FRAMES, text);
 }
 
 /* Warns if a limiter's part is less than one packet or flow. */
@@ -173,9 +164,7 @@ static void warn_count(struct reader *reader, const struct json_path *at,
 	const struct policy *policy, unsigned n_limiters)
 {
 	if (is_parted(policy) && policy->burst_bytes < n_limiters)
-		reader_warn(reader, at,
-			"less than one for each of %u limiters: nothing passes where it is none",
-			n_limiters);
+		reader_report(reader, at, MESSAGE(BURST_PART_BELOW_ONE), n_limiters);
 }
 
 void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,

@@ -4,6 +4,7 @@
  * Completes a configuration and checks the keys of the limiter and its group against each other.
  */
 #include "config/check.h"
+#include "config/config_messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,22 +152,19 @@ static void check_wire_end(
 	struct json_path element = {.parent = &path_wires, .index = wire};
 	struct json_path at = {.parent = &element, .key = end};
 	struct json_path other = {.parent = &path_wires};
-	char *place, *found;
+	char *place;
 
 	if (port >= CONFIG_PORTS_MAX) /* reported before */
 		return;
 	if (wire_of[port] == UINT_MAX) {
 		wire_of[port] = wire;
 	} else if (wire_of[port] == wire) {
-		reader_expected(reader, &at, "another port than at the other end");
+		reader_report(reader, &at, MESSAGE(WIRE_ENDS_SAME));
 	} else {
 		other.index = wire_of[port];
 		place = reader_place(reader, &other);
-		if (place == NULL || asprintf(&found, "same port as %s", place) < 0)
-			found = NULL;
-		reader->no_memory |= found == NULL;
-		reader_refuse(reader, &at, found, NULL, "each end of a wire needs a unique port");
-		free(found);
+		reader->no_memory |= place == NULL;
+		reader_report(reader, &at, MESSAGE(WIRE_PORT_TAKEN), message_part(place));
 		free(place);
 	}
 }
@@ -193,15 +191,11 @@ static bool roster_has_names(const struct gossip_config *gossip)
 
 static void check_self(struct reader *reader, const struct config *config)
 {
-	char found[CONFIG_NAME_MAX + 64], remedy[CONFIG_NAME_MAX + 96];
-
 	if (config->gossip.roster == NULL || config->gossip.self < config->gossip.n_roster ||
 		config->limiter[0] == '\0' || !roster_has_names(&config->gossip))
 		return;
-	snprintf(found, sizeof(found), "this limiter, \"%s\", is missing", config->limiter);
-	snprintf(remedy, sizeof(remedy), "add {\"name\": \"%s\", \"address\": \"IP:PORT\"}",
+	reader_report(reader, &path_roster, MESSAGE(LIMITER_NOT_IN_ROSTER), config->limiter,
 		config->limiter);
-	reader_refuse(reader, &path_roster, found, NULL, remedy);
 }
 
 /* One socket sends to all peers, so all addresses must be of its family. */
@@ -213,7 +207,7 @@ static void check_gossip_families(struct reader *reader, const struct gossip_con
 		struct json_path at = {.parent = &element, .key = "address"};
 
 		if (peer->address_len > 0 && peer->address.ss_family != gossip->listen.ss_family)
-			reader_expected(reader, &at, "%s: this limiter listens on that family",
+			reader_report(reader, &at, MESSAGE(PEER_FAMILY),
 				gossip->listen.ss_family == AF_INET ? "IPv4" : "IPv6");
 	}
 }
@@ -226,9 +220,7 @@ static void check_key(struct reader *reader, const struct gossip_config *gossip)
 	if (gossip->n_roster > 1 && !gossip->insecure &&
 		!reader_has(reader, &path_gossip, "key_file") &&
 		!reader_has(reader, &path_gossip, "key_files"))
-		reader_expected(reader, &key_file,
-			"the path of the key that the %u limiters share, or \"insecure\": true",
-			gossip->n_roster);
+		reader_report(reader, &key_file, MESSAGE(KEY_FILE_MISSING), gossip->n_roster);
 }
 
 static bool has_public_key(const struct peer_config *peer)
@@ -254,11 +246,9 @@ static void check_identities(struct reader *reader, const struct gossip_config *
 		struct json_path element = {.parent = &path_roster, .index = without};
 		struct json_path at = {.parent = &element, .key = "public_key"};
 
-		reader_expected(
-			reader, &at, "the key of every limiter: there is an \"identity_file\"");
+		reader_report(reader, &at, MESSAGE(PUBLIC_KEY_MISSING));
 	} else if (!own && with > 0) {
-		reader_expected(reader, &file,
-			"the path of this limiter's secret: \"public_key\" in the roster requires it");
+		reader_report(reader, &file, MESSAGE(IDENTITY_FILE_MISSING));
 	}
 }
 
@@ -274,8 +264,7 @@ static void check_workers(struct reader *reader, const struct config *config)
 
 			if (config->workers[j] != config->workers[i])
 				continue;
-			reader_expected(reader, listed ? &workers : &at,
-				"each CPU once unless \"idle\" is \"sleep\"");
+			reader_report(reader, listed ? &workers : &at, MESSAGE(WORKER_TWICE));
 			break;
 		}
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/relations.h"
 #include "json/vocabulary.h"
@@ -25,7 +26,7 @@ static void read_number(struct reader *reader, const struct json_path *path, jso
 
 	if (!json_is_integer(value) || n < PHANTOM_CLASSES_MIN || n > PHANTOM_CLASSES_MAX ||
 		(n & (n - 1)) != 0)
-		reader_expected(reader, path, "a power of two from %u to %u", PHANTOM_CLASSES_MIN,
+		reader_report(reader, path, MESSAGE(CLASSES_NUMBER), PHANTOM_CLASSES_MIN,
 			PHANTOM_CLASSES_MAX);
 	else
 		key_store(key, base, (uint64_t)n);
@@ -39,7 +40,7 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 	json_t *member;
 
 	if (!json_is_object(value)) {
-		reader_expected(reader, path, "an object such as {\"46\": 4, \"0\": 1}");
+		reader_report(reader, path, MESSAGE(WEIGHTS_TYPE));
 		return;
 	}
 	json_object_foreach (value, name, member) {
@@ -50,14 +51,11 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 		if (key_is_remark(name))
 			read_remark(reader, &at, member);
 		else if (dscp < 0)
-			reader_refuse(reader, &at, "no DSCP",
-				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
+			reader_report(reader, &at, MESSAGE(NOT_DSCP_KEY));
 		else if (weights[dscp] != 0)
-			reader_refuse(reader, &at, "second weight of one DSCP", "one weight a DSCP",
-				"\"ef\" and \"46\" are one DSCP");
+			reader_report(reader, &at, MESSAGE(WEIGHT_TWICE));
 		else if (weight < 1 || weight > PHANTOM_WEIGHT_MAX)
-			reader_expected(
-				reader, &at, "a whole number from 1 to %u", PHANTOM_WEIGHT_MAX);
+			reader_report(reader, &at, MESSAGE(WEIGHT_RANGE), PHANTOM_WEIGHT_MAX);
 		else
 			weights[dscp] = (uint8_t)weight;
 	}

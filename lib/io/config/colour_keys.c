@@ -8,6 +8,7 @@
 
 #include "base/math.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "json/vocabulary.h"
 #include "policy/kind.h"
@@ -40,7 +41,7 @@ static void read_dscp_colours(struct reader *reader, const struct json_path *pat
 	json_t *member;
 
 	if (!json_is_object(value)) {
-		reader_expected(reader, path, "an object such as {\"af11\": \"green\"}");
+		reader_report(reader, path, MESSAGE(COLOURS_TYPE));
 		return;
 	}
 	json_object_foreach (value, name, member) {
@@ -50,11 +51,9 @@ static void read_dscp_colours(struct reader *reader, const struct json_path *pat
 		if (key_is_remark(name)) {
 			read_remark(reader, &at, member);
 		} else if (dscp < 0) {
-			reader_refuse(reader, &at, "no DSCP",
-				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
+			reader_report(reader, &at, MESSAGE(NOT_DSCP_KEY));
 		} else if (named[dscp]) {
-			reader_refuse(reader, &at, "second colour of one DSCP", "one colour a DSCP",
-				"\"ef\" and \"46\" are one DSCP");
+			reader_report(reader, &at, MESSAGE(COLOUR_TWICE));
 		} else {
 			named[dscp] = true;
 			read_choice(reader, &at, member, &colour_of_dscp, &of_dscp[dscp]);
@@ -88,8 +87,7 @@ static void read_colour_action(struct reader *reader, const struct json_path *pa
 	} else if (json_is_string(value)) {
 		read_choice(reader, path, value, &word, action);
 	} else {
-		reader_expected(reader, path,
-			"\"pass\", \"drop\", \"count\" or a mark such as {\"mark\": \"af12\"}");
+		reader_report(reader, path, MESSAGE(COLOUR_ACTION));
 	}
 }
 
@@ -135,9 +133,7 @@ static void refuse_rate(struct reader *reader, const struct json_path *path, jso
 	(void)value;
 	(void)key;
 	(void)base;
-	reader_excludes(reader, path,
-		"remove \"limit\": \"excess\" gets the units that \"burst\" has no room for",
-		"\"meter\": \"srtcm\"");
+	reader_report(reader, path, MESSAGE(SRTCM_EXCESS_LIMIT));
 }
 
 const struct key rated_keys[] = {
@@ -256,10 +252,10 @@ static void check_peak(
 	if (policy->limit_bps == 0 || second.limit_bps == 0)
 		return;
 	if (!rate_reaches(&second, policy))
-		reader_expected(reader, &limit, "at least the limit, %s", limit_text(policy, text));
+		reader_report(reader, &limit, MESSAGE(PEAK_BELOW_LIMIT), limit_text(policy, text));
 	if (second.burst_bytes < policy->burst_bytes)
-		reader_expected(reader, &burst, "at least the burst of the limit, %s",
-			burst_text(policy, text));
+		reader_report(
+			reader, &burst, MESSAGE(PEAK_BURST_BELOW_BURST), burst_text(policy, text));
 }
 
 /* Checks a default burst too. A burst of the policy that is too large has an error already. */
@@ -276,8 +272,8 @@ static void check_other_burst(struct reader *reader, const struct json_path *pat
 		return;
 	snprintf(remedy, sizeof(remedy), "set \"burst\": the default for this limit is %s",
 		burst_text(other, usual));
-	reader_advise(reader, &burst, is_set ? NULL : remedy, "at most that of \"peak\", %s",
-		burst_text(&peak, most));
+	reader_report(reader, &burst, MESSAGE(ABOVE_PEAK), burst_text(&peak, most),
+		message_part(is_set ? NULL : remedy));
 }
 
 void colours_check_terms(struct reader *reader, const struct json_path *path,
@@ -290,8 +286,7 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 	if (!meter_can(policy->meter, METER_PEAK) || peak.limit_bps == 0)
 		return;
 	if (!rate_reaches(&peak, other))
-		reader_expected(
-			reader, &limit, "at most that of \"peak\", %s", limit_text(&peak, text));
+		reader_report(reader, &limit, MESSAGE(ABOVE_PEAK), limit_text(&peak, text), "");
 	else
 		check_other_burst(reader, path, policy, other);
 }
@@ -304,14 +299,10 @@ void colours_check(struct reader *reader, const struct json_path *path, const st
 	if (!policy_is_coloured(policy))
 		return;
 	if (meter_can(policy->meter, METER_PEAK) && !reader_has(reader, path, peak.key))
-		reader_expected(reader, &peak,
-			"an object such as {\"limit\": \"200Mbit/s\"} with the meter \"%s\"",
-			meter_name(policy->meter));
+		reader_report(reader, &peak, MESSAGE(PEAK_MISSING), meter_name(policy->meter));
 	if (meter_can(policy->meter, METER_EXCESS) && !meter_can(policy->meter, METER_SPILLS) &&
 		!reader_has(reader, path, excess.key))
-		reader_expected(reader, &excess,
-			"an object such as {\"limit\": \"50Mbit/s\"} with the meter \"%s\"",
-			meter_name(policy->meter));
+		reader_report(reader, &excess, MESSAGE(EXCESS_MISSING), meter_name(policy->meter));
 	if (meter_can(policy->meter, METER_PEAK))
 		check_peak(reader, path, policy);
 }

@@ -4,6 +4,7 @@
  * "fail" of a wire: the treatment of its packets while Weir does not run. Checks and description.
  */
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/describe.h"
 #include "policy/kind.h"
 #include "policy/matches.h"
@@ -34,9 +35,7 @@ static void check_ports(
 			continue;
 		port = &config->ports[ends[k]];
 		if (port->device[0] != '\0' && !port_is_of_kernel(port)) {
-			reader_expected(reader, at,
-				"\"closed\": port \"%s\" is not of net_af_xdp or net_af_packet",
-				port->name);
+			reader_report(reader, at, MESSAGE(FAIL_NEEDS_KERNEL_PORT), port->name);
 			return;
 		}
 	}
@@ -48,10 +47,7 @@ static void check_policies(
 	const struct policy *policy = find_hard(config, i);
 
 	if (policy)
-		reader_expected(reader, at,
-			"\"closed\": the limit of policy \"%s\" is never exceeded, but the kernel "
-			"would not enforce it",
-			policy->name);
+		reader_report(reader, at, MESSAGE(FAIL_OPEN_HARD), policy->name);
 }
 
 /* The XDP data plane has both ports of a wire, or none. */
@@ -67,12 +63,11 @@ static void check_plane(struct reader *reader, const struct json_path *path,
 	a = &config->ports[wire->a];
 	b = &config->ports[wire->b];
 	if (a->device[0] != '\0' && b->device[0] != '\0' && port_is_xdp(a) != port_is_xdp(b))
-		reader_expected(reader, &at,
-			"another port whose device is \"xdp:...\" with port \"%s\"",
-			port_is_xdp(a) ? a->name : b->name);
+		reader_report(
+			reader, &at, MESSAGE(WIRE_MIXES_XDP), port_is_xdp(a) ? a->name : b->name);
 	else if (port_is_xdp(a) && port_is_xdp(b) && a->generic != b->generic)
-		reader_expected(reader, &at, "another port that is \"generic\", like port \"%s\"",
-			a->generic ? a->name : b->name);
+		reader_report(
+			reader, &at, MESSAGE(WIRE_MIXES_GENERIC), a->generic ? a->name : b->name);
 }
 
 static void check_generic(struct reader *reader, const struct config *config)
@@ -85,7 +80,7 @@ static void check_generic(struct reader *reader, const struct config *config)
 		const struct json_path at = {.parent = &named, .key = "generic"};
 
 		if (port->generic && port->device[0] != '\0' && !port_is_xdp(port))
-			reader_requires(reader, &at, "a \"device\" \"xdp:...\"");
+			reader_report(reader, &at, MESSAGE(NEEDS_XDP));
 	}
 }
 
@@ -100,9 +95,7 @@ static void check_queues(struct reader *reader, const struct config *config)
 		const struct json_path at = {.parent = &named, .key = "queues"};
 
 		if (port_is_xdp(port) && port->queues > 0)
-			reader_excludes(reader, &at,
-				"remove \"queues\" and set their number with ethtool -L",
-				"a \"device\" \"xdp:...\"");
+			reader_report(reader, &at, MESSAGE(QUEUES_OF_XDP));
 	}
 }
 
@@ -112,9 +105,7 @@ static void check_last_limits(
 	const struct wire *wire = &config->wires[i];
 
 	if (wire->a < config->n_ports && wire->b < config->n_ports && !wire_has_plane(config, wire))
-		reader_expected(reader, at,
-			"\"closed\" or \"open\": only devices \"xdp:...\" can keep their limits "
-			"without Weir");
+		reader_report(reader, at, MESSAGE(LAST_LIMITS_NEED_XDP));
 }
 
 static void check_fail(struct reader *reader, const struct json_path *wire,
@@ -136,7 +127,7 @@ static void check_fail(struct reader *reader, const struct json_path *wire,
 			!(config->wires[i].a < config->n_ports &&
 				config->wires[i].b < config->n_ports &&
 				wire_has_plane(config, &config->wires[i])))
-			reader_requires(reader, &after, "\"fail\": \"open\"");
+			reader_report(reader, &after, MESSAGE(FAIL_AFTER_NEEDS_OPEN));
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "json/vocabulary.h"
 #include "policy/units.h"
 #include "policy/value.h"
@@ -39,10 +40,10 @@ static void read_address(struct reader *reader, const struct json_path *path, js
 	socklen_t len;
 
 	if (!json_is_string(value) || address_parse(json_string_value(value), &address, &len) < 0) {
-		reader_advise(
-			reader, path, address_remedy(json_string_value(value)), EXPECTED_HOST);
+		reader_report(reader, path, MESSAGE(WRONG_ADDRESS),
+			message_part(address_remedy(json_string_value(value))));
 	} else if (!address_is_one_host(&address)) {
-		reader_expected(reader, path, "the address of one host");
+		reader_report(reader, path, MESSAGE(ADDRESS_NOT_HOST));
 	} else {
 		memcpy(key_field(key, base), &address, sizeof(address));
 		memcpy((char *)base + *len_offset, &len, sizeof(len));
@@ -66,7 +67,7 @@ static void read_peer_address(struct reader *reader, const struct json_path *pat
 
 	read_address(reader, path, value, key, base);
 	if (peer->address_len > 0 && address_is_any(&peer->address)) {
-		reader_expected(reader, path, "an address that the other limiters can send to");
+		reader_report(reader, path, MESSAGE(ADDRESS_NOT_REACHABLE));
 		peer->address_len = 0;
 	}
 }
@@ -94,8 +95,7 @@ static void read_public_key(struct reader *reader, const struct json_path *path,
 			out[i] = (uint8_t)(high << 4 | low);
 	}
 	if (!good || memcmp(out, &(const uint8_t[CONFIG_PUBLIC_KEY]){0}, CONFIG_PUBLIC_KEY) == 0)
-		reader_expected(
-			reader, path, "64 hexadecimal digits, as written by weir --new-identity");
+		reader_report(reader, path, MESSAGE(WRONG_PUBLIC_KEY));
 }
 
 static void read_key_files(struct reader *reader, const struct json_path *path, json_t *value,
@@ -106,7 +106,7 @@ static void read_key_files(struct reader *reader, const struct json_path *path, 
 	json_t *element;
 
 	if (n == 0 || n > CONFIG_KEY_FILES) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	json_array_foreach (value, i, element) {
@@ -180,10 +180,7 @@ static void read_estimator(struct reader *reader, const struct json_path *path, 
 	for (const struct choice *paper = paper_estimators; text && paper->name; paper++)
 		if (strcmp(text, paper->name) == 0) {
 			key_store(key, base, CHOICE_REFUSED);
-			reader_advise(reader, path,
-				"only weirsim has it, for comparison: remove \"estimator\" for the "
-				"default",
-				"\"state\" or \"tree\"");
+			reader_report(reader, path, MESSAGE(ESTIMATOR_SIMULATED));
 			return;
 		}
 	read_marked_choice(reader, path, value, key, base);

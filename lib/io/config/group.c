@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/relations.h"
 #include "config/value_keys.h"
@@ -87,8 +88,7 @@ static void refuse_schedules(struct reader *reader, const struct group *group)
 		struct json_path at = {.parent = &policy, .key = "schedule"};
 
 		if (reader_has(reader, &policy, at.key))
-			reader_excludes(reader, &at, "remove \"schedule\"",
-				"a scenario, which has no time of day");
+			reader_report(reader, &at, MESSAGE(SCENARIO_SCHEDULE));
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "budget/budget.h"
 #include "gossip/datagram.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/units.h"
@@ -62,10 +63,10 @@ static void check_moved(
 	char meters[METERS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_SOFT)
-		reader_excludes(reader, &guarantee, "set \"guarantee\": \"hard\"",
-			"\"allocator\": \"%s\"", policy->allocator->name);
+		reader_report(
+			reader, &guarantee, MESSAGE(GUARANTEE_NOT_HARD), policy->allocator->name);
 	if (!meter_may(policy, METER_HARD))
-		reader_expected(reader, &meter, "%s with the allocator \"%s\"",
+		reader_report(reader, &meter, MESSAGE(METER_OF_ALLOCATOR),
 			meters_that(METER_HARD, meters), policy->allocator->name);
 }
 
@@ -76,13 +77,12 @@ static void check_hard(
 	struct json_path at = {.parent = path, .key = "guarantee"};
 
 	if (policy->allocator == &allocator_gtb || policy->allocator == &allocator_grd)
-		reader_excludes(
-			reader, &at, BE_SOFT, "\"allocator\": \"%s\"", policy->allocator->name);
+		reader_report(
+			reader, &at, MESSAGE(HARD_EXCLUDES_ALLOCATOR), policy->allocator->name);
 	else if (policy->per_v4 != 0)
-		reader_excludes(reader, &at, BE_SOFT, "\"per\"");
+		reader_report(reader, &at, MESSAGE(HARD_EXCLUDES_PER));
 	else if (!meter_may(policy, METER_HARD))
-		reader_excludes(
-			reader, &at, BE_SOFT, "\"meter\": \"%s\"", meter_name(policy->meter));
+		reader_report(reader, &at, MESSAGE(HARD_EXCLUDES_METER), meter_name(policy->meter));
 }
 
 /* Rejects a limit below one unit per limiter, because some limiters would have none. */
@@ -95,7 +95,7 @@ void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 
 	if (policy->limit_bps == 0 || policy->limit_bps >= least || policy->count == CHOICE_REFUSED)
 		return;
-	reader_expected(reader, &at, "at least %s: parts of a hard limit are whole %s",
+	reader_report(reader, &at, MESSAGE(HARD_LIMIT_TOO_LOW),
 		policy->count == COUNT_BYTES ? units_format_rate(least, text, sizeof(text))
 					     : units_format_count_rate(least,
 						       policy_limit_s(policy), text, sizeof(text)),
@@ -109,7 +109,7 @@ static void check_quota_burst(
 
 	(void)policy;
 	if (reader_has(reader, path, "burst") && !reader_has(reader, path, "limit"))
-		reader_requires(reader, &burst, "\"limit\"");
+		reader_report(reader, &burst, MESSAGE(BURST_NEEDS_LIMIT));
 }
 
 void guarantee_check(struct reader *reader, const struct json_path *path,
@@ -139,7 +139,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 	for (unsigned i = 0; i < n; i++)
 		quota |= policy_is_quota(&policies[i]);
 	if (quota && gossip->n_roster > 1 && gossip->datagram_max < least)
-		reader_expected(reader, &at, "at least %uB with the allocator \"quota\"", least);
+		reader_report(reader, &at, MESSAGE(TOTAL_TOO_SMALL), least);
 }
 
 #define CHUNKS_OF_TOTAL 10 /* at least, in a limiter's even share of a quota */
@@ -152,9 +152,7 @@ static void warn_total(struct reader *reader, const struct json_path *path,
 
 	if (policy->total / CHUNKS_OF_TOTAL / policy->chunk >= n_limiters)
 		return;
-	reader_warn(reader, &at,
-		"less than %d times the %s that each of %u limiters prefetches, and at most twice that",
-		CHUNKS_OF_TOTAL,
+	reader_report(reader, &at, MESSAGE(TOTAL_FEW_CHUNKS), CHUNKS_OF_TOTAL,
 		policy->count == COUNT_BYTES
 			? units_format_size(policy->chunk, text, sizeof(text))
 			: units_format_count(policy->chunk, text, sizeof(text)),

@@ -9,6 +9,7 @@
 #include "allocate/gdrl.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "json/suggest.h"
 #include "json/vocabulary.h"
@@ -29,11 +30,10 @@ void read_indicator(struct reader *reader, const struct json_path *path, json_t 
 	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
 
 	if (indicator == NULL)
-		reader_advise(reader, path,
-			suggest_remedy(
+		reader_report(reader, path, MESSAGE(NOT_ONE_OF), gdrl_indicator_names(),
+			message_part(suggest_remedy(
 				suggest_of_list(gdrl_indicator_names(), text ? text : "", word),
-				remedy),
-			"one of %s", gdrl_indicator_names());
+				remedy)));
 	else
 		memcpy(key_field(key, base), &indicator, sizeof(indicator));
 }
@@ -85,13 +85,13 @@ static void read_fixed(
 	if (meant == NULL && text != NULL)
 		meant = suggest_of_list("none, month", text, word);
 	if (meant != NULL) {
-		reader_advise(
-			reader, path, suggest_remedy(meant, remedy), "%s", fixed_period.expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), fixed_period.expected,
+			message_part(suggest_remedy(meant, remedy)));
 		return;
 	}
 	read_quantity(reader, path, value, &fixed_period, policy);
 	if (policy->period_ns % SECOND_NS != 0)
-		reader_expected(reader, path, "a whole number of seconds");
+		reader_report(reader, path, MESSAGE(NOT_WHOLE_SECONDS));
 	else if (policy->period_ns > 0)
 		policy->period = PERIOD_FIXED;
 }

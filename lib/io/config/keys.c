@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/value_keys.h"
 #include "json/suggest.h"
 #include "json/vocabulary.h"
@@ -28,7 +29,7 @@ static void read_eal(struct reader *reader, const struct json_path *path, json_t
 	json_t *element;
 
 	if (!json_is_array(value) || json_array_size(value) > CONFIG_EAL_ARGS) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	json_array_foreach (value, i, element) {
@@ -36,7 +37,7 @@ static void read_eal(struct reader *reader, const struct json_path *path, json_t
 		const char *text = json_string_value(element);
 
 		if (text == NULL || *text == '\0' || !text_printable(text)) {
-			reader_expected(reader, &at, "a printable string, not empty");
+			reader_report(reader, &at, MESSAGE(TEXT_NOT_PRINTABLE));
 			continue;
 		}
 		config->eal[config->n_eal] = strdup(text);
@@ -61,7 +62,7 @@ static void read_worker(
 	json_int_t cpu = json_integer_value(value);
 
 	if (!json_is_integer(value) || cpu < 0 || cpu > CPU_MAX) {
-		reader_expected(reader, path, "a CPU number from 0 to %d", CPU_MAX);
+		reader_report(reader, path, MESSAGE(CPU_RANGE), CPU_MAX);
 		return;
 	}
 	config->workers[config->n_workers++] = (unsigned)cpu;
@@ -77,8 +78,7 @@ static void read_cpu_list(
 	if (n > 0)
 		config->n_workers = (unsigned)n;
 	else
-		reader_expected(reader, path, "1 to %d CPU numbers from 0 to %d, such as \"2-5,8\"",
-			CONFIG_WORKERS_MAX, CPU_MAX);
+		reader_report(reader, path, MESSAGE(WORKERS_VALUE), CONFIG_WORKERS_MAX, CPU_MAX);
 }
 
 static void read_workers(struct reader *reader, const struct json_path *path, json_t *value,
@@ -93,7 +93,7 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 		return;
 	}
 	if (n == 0 || n > CONFIG_WORKERS_MAX) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	config->n_workers = 0; /* drops the default */
@@ -265,7 +265,7 @@ static void read_include_key(struct reader *reader, const struct json_path *path
 	(void)key;
 	(void)base;
 	if (reader->joined == NULL)
-		reader_expected(reader, path, "no \"include\" in a document that is not a file");
+		reader_report(reader, path, MESSAGE(INCLUDE_NOT_IN_FILE));
 }
 
 const struct key config_keys[] = {

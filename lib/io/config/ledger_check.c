@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 
@@ -43,7 +44,7 @@ static void check_lease(struct reader *reader, const struct config *config)
 	if (!reader_has(reader, &path_ledger, "lease") || config->gossip.n_roster <= 1 ||
 		config->ledger.lease_ns > config->gossip.timeout_ns)
 		return;
-	reader_expected(reader, &at, "more than the timeout of gossip, %s",
+	reader_report(reader, &at, MESSAGE(LEASE_BELOW_TIMEOUT),
 		units_format_time(config->gossip.timeout_ns, text, sizeof(text)));
 }
 
@@ -61,14 +62,6 @@ static int compare_edges(const void *x, const void *y)
 	if (left->b != right->b)
 		return left->b < right->b ? -1 : 1;
 	return left->index < right->index ? -1 : left->index > right->index;
-}
-
-static void refuse_double(struct reader *reader, const struct json_path *path, unsigned first)
-{
-	char found[64];
-
-	snprintf(found, sizeof(found), "same ends as ledger.overlay.edges[%u]", first);
-	reader_refuse(reader, path, found, NULL, "write each edge once");
 }
 
 static void check_doubles(struct reader *reader, const struct ledger_config *ledger)
@@ -90,7 +83,7 @@ static void check_doubles(struct reader *reader, const struct ledger_config *led
 		if (edges[i].a != edges[first].a || edges[i].b != edges[first].b)
 			first = i;
 		else
-			refuse_double(reader, &at, edges[first].index);
+			reader_report(reader, &at, MESSAGE(EDGE_TWICE), edges[first].index);
 	}
 	free(edges);
 }
@@ -128,8 +121,7 @@ static void check_connected(struct reader *reader, const struct config *config)
 	for (unsigned i = 1; parent && i < n; i++) {
 		if (root_of(parent, i) == 0)
 			continue;
-		reader_expected(reader, &path_edges,
-			"a path of edges from \"%s\" to every limiter; \"%s\" has none",
+		reader_report(reader, &path_edges, MESSAGE(EDGES_UNCONNECTED),
 			config->gossip.roster[0].name, config->gossip.roster[i].name);
 		break;
 	}
@@ -191,9 +183,7 @@ static void check_in_clear(struct reader *reader, const struct ledger_config *le
 		struct json_path endpoint = {.parent = &at, .index = i};
 
 		if (goes_in_clear(ledger->etcd[i]))
-			reader_expected(reader, &endpoint,
-				"https to another machine, or \"insecure\": true: hosts on the path of "
-				"http can read the password and change the quotas");
+			reader_report(reader, &endpoint, MESSAGE(ETCD_INSECURE));
 	}
 }
 
@@ -205,7 +195,7 @@ static void check_etcd(struct reader *reader, const struct ledger_config *ledger
 		struct json_path at = {.parent = &path_etcd, .key = files[i]};
 
 		if (reader_has(reader, &path_etcd, files[i]))
-			reader_requires(reader, &at, "an https URL in \"endpoints\"");
+			reader_report(reader, &at, MESSAGE(NEEDS_HTTPS));
 	}
 	check_in_clear(reader, ledger);
 }
@@ -227,9 +217,8 @@ static void warn_lease(struct reader *reader, const struct config *config, uint6
 
 	if (config->gossip.n_roster > 1 && config->ledger.promise > 0 &&
 		config->ledger.lease_ns < LEASE_RENEWALS * interval_ns)
-		reader_warn(reader, &at,
-			"less than %d intervals of %s: a late message suspends the reserved share",
-			LEASE_RENEWALS, units_format_time(interval_ns, text, sizeof(text)));
+		reader_report(reader, &at, MESSAGE(LEASE_SHORT), LEASE_RENEWALS,
+			units_format_time(interval_ns, text, sizeof(text)));
 }
 
 static void warn_store(struct reader *reader, const char *store)
@@ -239,8 +228,7 @@ static void warn_store(struct reader *reader, const char *store)
 
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
 		if (strncmp(store, lost[i], strlen(lost[i])) == 0)
-			reader_warn(reader, &at,
-				"a reboot can delete it, and this limiter then starts with empty state");
+			reader_report(reader, &at, MESSAGE(STORE_VOLATILE));
 	}
 }
 
@@ -252,8 +240,7 @@ static void warn_etcd(struct reader *reader, const struct ledger_config *ledger)
 		struct json_path endpoint = {.parent = &at, .index = i};
 
 		if (goes_in_clear(ledger->etcd[i]))
-			reader_warn(reader, &endpoint,
-				"not encrypted: hosts on the path can change the quotas");
+			reader_report(reader, &endpoint, MESSAGE(ETCD_UNENCRYPTED));
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "json/suggest.h"
 #include "policy/units.h"
@@ -74,8 +75,8 @@ static void expect_member(struct reader *reader, const struct json_path *path, c
 
 	for (size_t i = 0; i < n && text != NULL; i++)
 		suggest_offer(&meant, text, members[i].name);
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"the name of a limiter in \"gossip\".\"roster\"");
+	reader_report(reader, path, MESSAGE(NO_SUCH_LIMITER),
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 /* After an error the edge stays a loop, which other checks ignore. */
@@ -85,7 +86,7 @@ static void read_edge(struct reader *reader, const struct json_path *path, const
 	unsigned ends[2];
 
 	if (!json_is_array(value) || json_array_size(value) != 2) {
-		reader_expected(reader, path, EXPECTED_EDGE);
+		reader_report(reader, path, MESSAGE(WRONG_EDGE));
 		return;
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -97,7 +98,7 @@ static void read_edge(struct reader *reader, const struct json_path *path, const
 		}
 	}
 	if (ends[0] == ends[1])
-		reader_refuse(reader, path, "from a limiter to itself", EXPECTED_EDGE, NULL);
+		reader_report(reader, path, MESSAGE(EDGE_TO_ITSELF));
 	else
 		*edge = (struct overlay_pair_config){ends[0], ends[1]};
 }
@@ -114,7 +115,7 @@ static void read_ledger_edges(struct reader *reader, const struct json_path *pat
 
 	n = json_array_size(value);
 	if (n == 0) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	edges = list_allocate(reader, path, key, base, n);
@@ -170,7 +171,8 @@ static void read_ledger_overlay(struct reader *reader, const struct json_path *p
 	else if (json_is_object(value) && count_keys(value) == 1)
 		read_keys(reader, path, value, overlay_keys, ledger);
 	else
-		reader_advise(reader, path, suggest_remedy(meant, remedy), "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected,
+			message_part(suggest_remedy(meant, remedy)));
 }
 
 static bool same_overlay(const struct key *key, const void *a, const void *b)
@@ -238,13 +240,12 @@ static void read_endpoint(struct reader *reader, const struct json_path *path, j
 	const char *text = json_string_value(value);
 
 	if (text == NULL || !endpoint_valid(text)) {
-		reader_expected(reader, path,
-			"a URL such as \"https://192.0.2.1:2379\", of a host and a port alone");
+		reader_report(reader, path, MESSAGE(WRONG_ENDPOINT));
 		return;
 	}
 	for (unsigned i = 0; i < ledger->n_etcd; i++) {
 		if (strcmp(ledger->etcd[i], text) == 0) {
-			reader_expected(reader, path, "each endpoint once");
+			reader_report(reader, path, MESSAGE(ENDPOINT_TWICE));
 			return;
 		}
 	}
@@ -262,7 +263,7 @@ static void read_endpoints(struct reader *reader, const struct json_path *path, 
 	json_t *element;
 
 	if (n == 0 || n > CONFIG_ETCD_MAX) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	json_array_foreach (value, i, element) {
@@ -291,8 +292,7 @@ static void read_prefix(struct reader *reader, const struct json_path *path, jso
 
 	if (n < 2 || n >= key->size || text[0] != '/' || text[n - 1] == '/' ||
 		strspn(text, MESSAGES "_.-/") != n)
-		reader_expected(reader, path, "%s of 2 to %zu characters A-Z a-z 0-9 _ . - /",
-			key->expected, key->size - 1);
+		reader_report(reader, path, MESSAGE(PATH_CHARACTERS), key->expected, key->size - 1);
 	else
 		memcpy(key_field(key, base), text, n + 1);
 }

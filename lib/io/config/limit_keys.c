@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/value_keys.h"
 #include "policy/kind.h"
@@ -51,16 +52,13 @@ static void read_count_rate(
 	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
 
 	if (rc == -EINVAL) {
-		reader_expected(reader, path,
-			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\" with "
-			"\"count\": \"%s\"",
+		reader_report(reader, path, MESSAGE(WRONG_COUNT_RATE),
 			policy->count == COUNT_FLOWS ? "flows" : "packets");
 	} else if (rc == -EDOM) {
-		reader_expected(reader, path,
-			"whole numbers, halves, quarters or eighths, such as \"%s\"",
+		reader_report(reader, path, MESSAGE(COUNT_RATE_FRACTION),
 			units_nearest_count_rate(text, nearest, sizeof(nearest)));
 	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
-		reader_expected(reader, path, "1/d to 1G/s");
+		reader_report(reader, path, MESSAGE(OUT_OF_RANGE), "1/d to 1G/s");
 	} else {
 		policy->limit_bps = eighths;
 		policy->limit_s = seconds;
@@ -96,7 +94,7 @@ static void read_guaranteed_count(
 	if (reader->errors != errors || policy->limit_bps == 0)
 		return;
 	if (policy_limit_s(&other) != policy_limit_s(policy))
-		reader_expected(reader, path, "a number in the time of \"limit\"");
+		reader_report(reader, path, MESSAGE(NOT_TIME_OF_LIMIT));
 	else
 		policy->guaranteed_bps = other.limit_bps;
 }

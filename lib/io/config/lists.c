@@ -3,6 +3,7 @@
  */
 #include "config/lists.h"
 
+#include "config/config_messages.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,7 @@ const char *lists_name(const json_t *value)
 void lists_refuse(struct reader *reader, const struct json_path *path)
 {
 	if (reader->lists == NULL) /* otherwise lists_expand() has reported it */
-		reader_advise(reader, path,
-			"only files, and weirctl, name lists: write its prefixes as an array",
-			"prefixes");
+		reader_report(reader, path, MESSAGE(LIST_NOT_IN_FILE));
 	else
 		reader->errors++;
 }

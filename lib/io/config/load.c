@@ -15,6 +15,7 @@
 #include "json/include.h"
 #include "json/read.h"
 #include "config/compare.h"
+#include "config/config_messages.h"
 #include "policy/matches.h"
 #include "policy/shadow.h"
 
@@ -42,8 +43,9 @@ void config_complain(void *context, const struct complaint *complaint)
 	struct reader *reader = context;
 	struct json_named named;
 
-	reader_refuse(reader, json_path_named(reader->root, complaint->place, &named),
-		complaint->found, complaint->expected, complaint->remedy);
+	reader_report(reader, json_path_named(reader->root, complaint->place, &named),
+		MESSAGE(CANNOT_APPLY), message_part(complaint->expected),
+		message_part(complaint->remedy), complaint->found);
 }
 
 /* Reads, completes and checks a document; leaves the reader open. */
@@ -73,36 +75,33 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 	return config;
 }
 
-/* Reads the open reader's document, and finishes the reader. */
-static int read_and_finish(struct reader *reader, const struct config *running, struct config **out)
-{
-	struct config *config = read_config(reader, running);
-	int rc = reader_finish(reader);
-
-	if (rc == 0)
-		*out = config;
-	else
-		config_free(config);
-	return rc;
-}
-
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out)
 {
-	struct reader reader;
-	int rc = reader_parse(&reader, text, len, name, err);
+	struct diagnostics diagnostics;
+	struct config_load load = {
+		.path = name, .text = text, .len = len, .diagnostics = &diagnostics};
 
-	*out = NULL;
-	return rc < 0 ? rc : read_and_finish(&reader, NULL, out);
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	return config_load_with(&load, out);
 }
 
 int config_read_document(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out)
 {
 	struct reader reader;
+	struct config *config;
 	int rc = reader_take(&reader, document, name, err);
 
 	*out = NULL;
-	return rc < 0 ? rc : read_and_finish(&reader, running, out);
+	if (rc < 0)
+		return rc;
+	config = read_config(&reader, running);
+	rc = reader_finish(&reader);
+	if (rc == 0)
+		*out = config;
+	else
+		config_free(config);
+	return rc;
 }
 
 int config_load(const char *path, FILE *err, struct config **out)
@@ -125,6 +124,9 @@ static int open_files(struct reader *reader, const struct config_load *load)
 {
 	int rc = -EAGAIN;
 
+	if (load->text != NULL)
+		return reader_open_text(
+			reader, load->text, load->len, load->path, load->diagnostics);
 	for (unsigned tries = 0; tries < READS_MOST && rc == -EAGAIN; tries++) {
 		rc = reader_open(reader, load->path, load->diagnostics);
 		if (rc < 0)
@@ -136,11 +138,8 @@ static int open_files(struct reader *reader, const struct config_load *load)
 			reader_finish(reader);
 	}
 	if (rc == -EAGAIN && diagnostics_count(load->diagnostics, false))
-		diagnostic_write(load->diagnostics,
-			&(struct diagnostic){.file = load->path,
-				.found =
-					"this file, or a file that it names, changed during reading",
-				.remedy = "try again"});
+		diagnostics_report(load->diagnostics, &(struct diagnostic){.file = load->path},
+			MESSAGE(FILES_CHANGED));
 	return rc;
 }
 

@@ -17,6 +17,8 @@ struct seen;
 /* Parameters of reading a configuration; NULL members are not used. */
 struct config_load {
 	const char *path; /* "-" is standard input */
+	const char *text; /* the document in memory; `path` is its name in messages */
+	size_t len;
 	const struct config *running;
 	struct diagnostics *diagnostics;
 	/* An additional check, for a configuration without errors; reports to the reader. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/matches.h"
 
 static const struct json_path path_policies = {.key = "policies"};
@@ -103,18 +104,14 @@ static void refuse_same(void *context, struct match_place first, struct match_pl
 	struct reader *reader = context;
 	struct json_path other = {.parent = &path_policies, .index = first.policy};
 	struct match_steps steps;
-	char *place, *found;
+	char *place;
 
 	if (first.policy == again.policy || reader_skips(reader, false))
 		return;
 	place = reader_place(reader, &other);
-	if (place == NULL || asprintf(&found, "same match as %s", place) < 0)
-		found = NULL;
-	reader->no_memory |= found == NULL;
+	reader->no_memory |= place == NULL;
 	step_to_match(reader, again, &steps);
-	if (found != NULL)
-		reader_refuse(reader, steps.at, found, NULL, "each policy needs a unique match");
-	free(found);
+	reader_report(reader, steps.at, MESSAGE(DUPLICATE_MATCH), message_part(place));
 	free(place);
 }
 
@@ -123,8 +120,8 @@ void policies_check_matches(struct reader *reader, const struct policy *policies
 	uint64_t all = policies_count_matches(policies, n);
 
 	if (all > CONFIG_MATCHES_MAX)
-		reader_error(reader, &path_policies,
-			"%" PRIu64 " matches in all: expected at most %u", all, CONFIG_MATCHES_MAX);
+		reader_report(
+			reader, &path_policies, MESSAGE(MATCHES_TOO_MANY), CONFIG_MATCHES_MAX, all);
 	else if (policies_match_twins(policies, n, refuse_same, reader) < 0)
 		reader->no_memory = true;
 }
@@ -137,7 +134,7 @@ static void warn_same(void *context, struct match_place first, struct match_plac
 	if (reader_skips(context, true))
 		return;
 	step_to_match(context, again, &steps);
-	reader_warn(context, steps.at, "the policy has it twice");
+	reader_report(context, steps.at, MESSAGE(MATCH_REPEATED));
 }
 
 /* A prefix of a list to which the other side has none of its family is in no pair. */
@@ -156,9 +153,8 @@ static void warn_alone(struct reader *reader, const struct json_path *path, cons
 		for (size_t j = 0; j < count_prefixes(other); j++)
 			meets |= texts_meet(nth_prefix(side, i), nth_prefix(other, j));
 		if (!meets && text)
-			reader_warn(reader, json_is_array(side) ? &element : &at,
-				"matches nothing: \"%s\" has no prefix of IPv%c", other_key,
-				strchr(text, ':') ? '6' : '4');
+			reader_report(reader, json_is_array(side) ? &element : &at,
+				MESSAGE(PREFIX_ALONE), other_key, strchr(text, ':') ? '6' : '4');
 	}
 }
 

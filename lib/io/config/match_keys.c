@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "json/vocabulary.h"
 #include "config/lists.h"
@@ -38,8 +39,8 @@ static void read_wire_name(struct reader *reader, const struct json_path *path, 
 		}
 		suggest_offer(&meant, text, name);
 	}
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"the name of a wire in \"wires\"");
+	reader_report(reader, path, MESSAGE(NO_SUCH_WIRE),
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 static const struct choice directions[] = {
@@ -56,8 +57,8 @@ static void expect_proto(struct reader *reader, const struct json_path *path, co
 	for (unsigned proto = 1; proto <= UINT8_MAX && text != NULL; proto++)
 		if (proto_name((uint8_t)proto) != NULL)
 			suggest_offer(&meant, text, proto_name((uint8_t)proto));
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u", UINT8_MAX);
+	reader_report(reader, path, MESSAGE(WRONG_PROTO), UINT8_MAX,
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 /* Rejects 0, the value for a protocol outside of the parsed bytes. */
@@ -102,7 +103,8 @@ static void read_port_range(struct reader *reader, const struct json_path *path,
 	if (good)
 		memcpy(key_field(key, base), &range, sizeof(range));
 	else
-		reader_advise(reader, path, turned_remedy(text, remedy), EXPECTED_PORTS);
+		reader_report(reader, path, MESSAGE(WRONG_PORTS),
+			message_part(turned_remedy(text, remedy)));
 }
 
 static void read_dscp(struct reader *reader, const struct json_path *path, json_t *value,
@@ -111,9 +113,7 @@ static void read_dscp(struct reader *reader, const struct json_path *path, json_
 	int dscp = dscp_of_value(value);
 
 	if (dscp < 0)
-		reader_expected(reader, path,
-			"a DSCP from 0 to %d, or its name such as \"ef\", \"af41\" or \"cs5\"",
-			DSCP_MAX);
+		reader_report(reader, path, MESSAGE(WRONG_DSCP), DSCP_MAX);
 	else
 		key_store(key, base, (uint64_t)dscp);
 }
@@ -139,8 +139,7 @@ static void read_prefix_array(struct reader *reader, const struct json_path *pat
 	json_t *element;
 
 	if (n == 0 || n > CONFIG_MATCHES_MAX) {
-		reader_expected(
-			reader, path, "at least one prefix, and at most %u", CONFIG_MATCHES_MAX);
+		reader_report(reader, path, MESSAGE(PREFIXES_NUMBER), CONFIG_MATCHES_MAX);
 		return;
 	}
 	list->all = calloc(n, sizeof(*list->all));
@@ -227,7 +226,7 @@ static void check_match_ports(struct reader *reader, const struct json_path *pat
 	struct json_path at = {.parent = path, .key = name};
 
 	if (match->proto != 0 && !proto_has_ports(match->proto) && reader_has(reader, path, name))
-		reader_requires(reader, &at, "a \"proto\" with ports, such as \"tcp\" or \"udp\"");
+		reader_report(reader, &at, MESSAGE(PORTS_NEED_PROTO));
 }
 
 /* A growing array of matches. */
@@ -295,19 +294,16 @@ static void append_matches(struct reader *reader, const struct json_path *path,
 	const struct prefix *src = side_prefix(&parts->src, &parts->match.src, 0);
 	const struct prefix *dst = side_prefix(&parts->dst, &parts->match.dst, 0);
 	unsigned before = list->n;
-	char found[64];
 
 	if (pairs + before > CONFIG_MATCHES_MAX) {
-		reader_error(reader, path,
-			"%" PRIu64 " pairs of a source and a destination: expected at most %u",
-			pairs + before, CONFIG_MATCHES_MAX);
+		reader_report(
+			reader, path, MESSAGE(PAIRS_TOO_MANY), CONFIG_MATCHES_MAX, pairs + before);
 		return;
 	}
 	append_pairs(reader, parts, list);
 	if (list->n > before || reader->no_memory)
 		return;
-	snprintf(found, sizeof(found), "src is IPv%u but dst is IPv%u", src->family, dst->family);
-	reader_refuse(reader, path, found, NULL, "both must be of the same family");
+	reader_report(reader, path, MESSAGE(FAMILIES_DIFFER), src->family, dst->family);
 }
 
 static void read_match_object(
@@ -333,7 +329,7 @@ static void read_match_array(
 	size_t i;
 
 	if (json_array_size(value) == 0)
-		reader_expected(reader, path, "at least one match");
+		reader_report(reader, path, MESSAGE(MATCH_EMPTY));
 	json_array_foreach (value, i, element) {
 		struct json_path at = {.parent = path, .index = i};
 

@@ -5,6 +5,7 @@
  */
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 
@@ -43,11 +44,9 @@ static void check_window_quota(struct reader *reader, const struct json_path *pa
 	if (policy_window_is_whole(policy))
 		return;
 	if (whole_window(policy) > WINDOW_MAX_NS)
-		reader_expected(reader, &limit,
-			"a whole number in a day, the longest window, for this meter");
+		reader_report(reader, &limit, MESSAGE(WINDOW_NEVER_WHOLE));
 	else
-		reader_expected(reader, at,
-			"a time in which the limit is a whole number, such as \"%s\"",
+		reader_report(reader, at, MESSAGE(WINDOW_NOT_WHOLE),
 			units_format_time(whole_window(policy), window, sizeof(window)));
 }
 
@@ -59,7 +58,7 @@ void policy_check_window(
 	if (!meter_can(policy->meter, METER_WINDOW))
 		return;
 	if (policy->window_ns == 0 && !reader_has(reader, path, "window"))
-		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
+		reader_report(reader, &at, MESSAGE(WINDOW_MISSING));
 	else if (policy->window_ns > 0 && policy->limit_bps > 0)
 		check_window_quota(reader, path, &at, policy);
 }

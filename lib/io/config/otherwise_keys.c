@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/describe.h"
 #include "config/keys.h"
 #include "json/suggest.h"
@@ -37,7 +38,7 @@ void read_otherwise(struct reader *reader, const struct json_path *path, json_t 
 		return;
 	}
 	if (!json_is_object(value)) {
-		reader_expected(reader, path, "\"pass\", \"drop\" or {\"policy\": NAME}");
+		reader_report(reader, path, MESSAGE(WRONG_OTHERWISE));
 		return;
 	}
 	wire->otherwise = OTHERWISE_POLICY;
@@ -63,8 +64,8 @@ static void expect_policy(struct reader *reader, const struct config *config, un
 
 	for (unsigned k = 0; k < config->n_policies; k++)
 		suggest_offer(&meant, config->wires[i].otherwise_policy, config->policies[k].name);
-	reader_advise(reader, &at, suggest_remedy(meant.word, remedy),
-		"the name of a policy in \"policies\"");
+	reader_report(reader, &at, MESSAGE(NO_SUCH_POLICY),
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 /* Adds a match with lower priority than all others. A parent can have no other match. */
@@ -141,8 +142,7 @@ void otherwise_warn(struct reader *reader, const struct config *config)
 			continue;
 		policy = find_catch_all(config, i);
 		if (policy != NULL)
-			reader_warn(reader, &at,
-				"no packet comes to it, as policy \"%s\" takes all", policy->name);
+			reader_report(reader, &at, MESSAGE(OTHERWISE_UNREACHED), policy->name);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "allocate/allocate.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/describe.h"
 #include "config/keys.h"
 #include "json/suggest.h"
@@ -35,7 +36,7 @@ void read_parent(struct reader *reader, const struct json_path *path, json_t *va
 	if (text != NULL && name_valid(text))
 		return;
 	policy->parent = PARENT_REFUSED;
-	reader_expected(reader, path, "the name of another policy");
+	reader_report(reader, path, MESSAGE(WRONG_PARENT), "");
 }
 
 static const char *parent_name(const struct reader *reader, unsigned index)
@@ -46,31 +47,19 @@ static const char *parent_name(const struct reader *reader, unsigned index)
 	return json_string_value(json_path_find(reader->root, &at));
 }
 
-__attribute__((format(printf, 4, 5))) static void refuse_parent(
-	struct reader *reader, unsigned index, const char *remedy, const char *format, ...)
-{
-	struct json_path policy = {.parent = &path_policies, .index = index};
-	struct json_path at = {.parent = &policy, .key = "parent"};
-	char words[2 * CONFIG_NAME_MAX];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(words, sizeof(words), format, args);
-	va_end(args);
-	reader_advise(reader, &at, remedy, "%s", words);
-}
-
 static void refuse_unknown(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned index)
 {
+	struct json_path policy = {.parent = &path_policies, .index = index};
+	struct json_path at = {.parent = &policy, .key = "parent"};
 	char remedy[SUGGEST_REMEDY_MAX];
 	struct suggestion meant = {0};
 
 	for (unsigned i = 0; i < n && reader->errors < SUGGESTIONS_MOST; i++)
 		if (i != index && policies[i].name[0] != '\0')
 			suggest_offer(&meant, parent_name(reader, index), policies[i].name);
-	refuse_parent(
-		reader, index, suggest_remedy(meant.word, remedy), "the name of another policy");
+	reader_report(reader, &at, MESSAGE(WRONG_PARENT),
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 static void find_parents(struct reader *reader, struct policy *policies, unsigned n)
@@ -107,19 +96,23 @@ static unsigned count_above(const struct policy *policies, unsigned index, bool 
 
 static void refuse_level(struct reader *reader, unsigned index)
 {
-	refuse_parent(reader, index, NULL,
-		"a policy with at most %d above it: there are at most %d levels",
-		POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
+	struct json_path policy = {.parent = &path_policies, .index = index};
+	struct json_path at = {.parent = &policy, .key = "parent"};
+
+	reader_report(
+		reader, &at, MESSAGE(PARENT_TOO_DEEP), POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
 }
 
 /* Reports a level that is too deep, but not the policies below it. */
 static bool refuse_place(struct reader *reader, const struct policy *policies, unsigned index)
 {
+	struct json_path policy = {.parent = &path_policies, .index = index};
+	struct json_path at = {.parent = &policy, .key = "parent"};
 	bool circle;
 	unsigned above = count_above(policies, index, &circle);
 
 	if (circle)
-		refuse_parent(reader, index, NULL, "a policy that is not below this one");
+		reader_report(reader, &at, MESSAGE(PARENT_BELOW));
 	else if (above == POLICY_LEVELS_MOST)
 		refuse_level(reader, index);
 	return circle || above >= POLICY_LEVELS_MOST;
@@ -217,8 +210,7 @@ static void check_below(
 	char text[UNITS_TEXT_MAX];
 
 	if (policy_limits_rate(policy) && room > 0 && below > room)
-		reader_expected(reader, &at,
-			"at least %s, the sum of its children's \"guaranteed\"",
+		reader_report(reader, &at, MESSAGE(BELOW_CHILDREN),
 			rate_words(policy, below, text, sizeof(text)));
 }
 
@@ -320,7 +312,8 @@ static void check_strangers(
 		struct json_path at = {.parent = path, .key = strangers[i].key};
 
 		if (strangers[i].applies(policy))
-			reader_excludes(reader, &at, strangers[i].remedy, "%s", strangers[i].other);
+			reader_report(reader, &at, MESSAGE(NOT_IN_HIERARCHY), strangers[i].other,
+				message_part(strangers[i].remedy));
 	}
 }
 
@@ -349,8 +342,7 @@ static void check_part(struct reader *reader, const struct json_path *path,
 		struct json_path at = {.parent = path, .key = keys[i]};
 
 		if (reader_has(reader, path, at.key))
-			reader_excludes(reader, &at, REMOVE_ONE,
-				"a parent that is a quota, which has no rate to share");
+			reader_report(reader, &at, MESSAGE(PARENT_IS_QUOTA));
 	}
 }
 
@@ -368,8 +360,7 @@ static void check_totals(struct reader *reader, const struct json_path *path,
 	for (const struct policy *above = &policies[index]; policy_has_parent(above);) {
 		above = &policies[above->parent];
 		if (policy_is_quota(above)) {
-			reader_excludes(reader, &at, "choose a parent without a quota above it",
-				"%s below the quota \"%s\"",
+			reader_report(reader, &at, MESSAGE(BELOW_QUOTA),
 				policy_is_shaped(&policies[index]) ? "\"action\": \"shape\""
 								   : "\"total\"",
 				above->name);
@@ -388,9 +379,9 @@ static void check_unit(struct reader *reader, const struct json_path *path,
 	if (policy->count == CHOICE_REFUSED || parent->count == CHOICE_REFUSED)
 		return;
 	if (policy->count != parent->count)
-		reader_expected(reader, &count, "the same as its parent \"%s\"", parent->name);
+		reader_report(reader, &count, MESSAGE(UNLIKE_PARENT), parent->name);
 	else if (policy->count == COUNT_BYTES && policy->accounting != parent->accounting)
-		reader_expected(reader, &accounting, "the same as its parent \"%s\"", parent->name);
+		reader_report(reader, &accounting, MESSAGE(UNLIKE_PARENT), parent->name);
 }
 
 /* A rate and its share must have the same unit of time. */
@@ -405,8 +396,7 @@ static void check_time(struct reader *reader, const struct json_path *path,
 	divider = &policies[policy_divider(policies, index)];
 	if (policy->count == divider->count && policy->limit_bps > 0 && divider->limit_bps > 0 &&
 		policy_limit_s(policy) != policy_limit_s(divider))
-		reader_expected(
-			reader, &limit, "a rate in the time of its parent \"%s\"", divider->name);
+		reader_report(reader, &limit, MESSAGE(NOT_TIME_OF_PARENT), divider->name);
 }
 
 static void check_guaranteed(
@@ -417,7 +407,7 @@ static void check_guaranteed(
 
 	if (policy->limit_bps > 0 && policy->guaranteed_bps > policy->limit_bps &&
 		reader_has(reader, path, at.key))
-		reader_expected(reader, &at, "at most its limit, %s",
+		reader_report(reader, &at, MESSAGE(GUARANTEED_ABOVE_LIMIT),
 			rate_words(policy, policy->limit_bps, text, sizeof(text)));
 }
 
@@ -437,9 +427,9 @@ static void check_scheduled(
 		if (terms->limit_bps == 0)
 			continue;
 		if ((terms->limit_s ? terms->limit_s : 1) != policy_limit_s(policy))
-			reader_expected(reader, &at, "a rate in the time of the policy's limit");
+			reader_report(reader, &at, MESSAGE(NOT_TIME_OF_POLICY));
 		else if (terms->limit_bps < policy->guaranteed_bps)
-			reader_expected(reader, &at, "at least the guaranteed rate, %s",
+			reader_report(reader, &at, MESSAGE(BELOW_GUARANTEED),
 				rate_words(policy, policy->guaranteed_bps, text, sizeof(text)));
 	}
 }
@@ -471,7 +461,5 @@ void level_warn(struct reader *reader, const struct json_path *path, const struc
 
 	if (divider != POLICY_NO_PARENT && !policy_is_quota(policy) &&
 		policy_rate(policy) > policy_rate(&policies[divider]))
-		reader_warn(reader, &at,
-			"more than the limit of its parent \"%s\": the parent's limit holds",
-			policies[divider].name);
+		reader_report(reader, &at, MESSAGE(LIMIT_ABOVE_PARENT), policies[divider].name);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "base/time.h"
 #include "config/describe.h"
 #include "config/keys.h"
@@ -26,7 +27,7 @@ static void read_place_key(struct reader *reader, const struct json_path *path, 
 	unsigned bits;
 
 	if (text == NULL || source_parse(text, &bits) < 0 || bits == 0) {
-		reader_expected(reader, path, "\"src/N\" with N from 1 to %u bits", SOURCE_V6_BITS);
+		reader_report(reader, path, MESSAGE(PLACE_SOURCE), SOURCE_V6_BITS);
 		return;
 	}
 	if (bits <= SOURCE_V4_BITS)

@@ -9,6 +9,7 @@
 #include "allocate/history.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/meters_that.h"
 #include "config/relations.h"
@@ -86,11 +87,10 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 	if (allocator == NULL)
 		return;
 	if (allocator->alone && n_limiters > 1)
-		reader_expected(reader, &at,
-			"an allocator that can share the limit between %u limiters", n_limiters);
+		reader_report(reader, &at, MESSAGE(ALLOCATOR_NOT_SHARED), n_limiters);
 	else if (policy->per_v4 != 0 &&
 		 (allocator->gossips || allocator->moves || allocator->counts_units))
-		reader_requires(reader, &per, "\"allocator\": %s\"static\"%s",
+		reader_report(reader, &per, MESSAGE(PER_NEEDS_STATIC),
 			n_limiters > 1 ? "" : "\"central\" or ",
 			n_limiters > 1 ? " in a group" : "");
 }
@@ -109,14 +109,14 @@ static void check_meter(
 	if (policy->meter == CHOICE_REFUSED || policy_is_quota(policy))
 		return;
 	if (asked && !meter_can(policy->meter, asked))
-		reader_expected(reader, &at, "%s with the allocator \"%s\"",
-			meters_that(asked, meters), policy->allocator->name);
+		reader_report(reader, &at, MESSAGE(METER_OF_ALLOCATOR), meters_that(asked, meters),
+			policy->allocator->name);
 	else if (policy_is_per_source(policy) &&
 		 !meter_can(policy_meter_kind(policy), METER_PER_SOURCE))
-		reader_excludes(reader, &at, "choose another meter", "\"per\"");
+		reader_report(reader, &at, MESSAGE(METER_EXCLUDES_PER));
 	else if (policy->count == COUNT_FLOWS &&
 		 meter_can(policy->meter, METER_CLASSES | METER_COLOURS))
-		reader_excludes(reader, &at, "choose another meter", "\"count\": \"flows\"");
+		reader_report(reader, &at, MESSAGE(METER_EXCLUDES_FLOWS));
 }
 
 /* A history has whole steps, each of at least an interval. */
@@ -131,12 +131,12 @@ static void check_history(
 		policy->step_ns == 0)
 		return;
 	if (policy->step_ns < policy->interval_ns)
-		reader_expected(reader, &step, "at least \"interval\", %s",
+		reader_report(reader, &step, MESSAGE(STEP_BELOW_INTERVAL),
 			units_format_time(policy->interval_ns, text, sizeof(text)));
 	if (policy->history_ns % policy->step_ns != 0 ||
 		policy->history_ns / policy->step_ns < HISTORY_STEPS_MIN ||
 		policy->history_ns / policy->step_ns > HISTORY_STEPS_MAX)
-		reader_expected(reader, &history, "%d to %d times \"step\", %s", HISTORY_STEPS_MIN,
+		reader_report(reader, &history, MESSAGE(HISTORY_STEPS), HISTORY_STEPS_MIN,
 			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
 }
 
@@ -147,7 +147,7 @@ static void check_name(
 	struct json_path at = {.parent = path, .key = "name"};
 
 	if (policy->name[0] == '-')
-		reader_expected(reader, &at, "a name that does not begin with \"-\"");
+		reader_report(reader, &at, MESSAGE(NAME_LIKE_OPTION));
 }
 
 void policies_check(

@@ -9,6 +9,7 @@
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/meters_that.h"
 #include "config/value_keys.h"
@@ -37,7 +38,8 @@ static void read_allocator(struct reader *reader, const struct json_path *path, 
 	meant = reader_meant(reader, path, text ? text : "");
 	if (meant == NULL)
 		meant = suggest_of_list(allocator_names(), text ? text : "", word);
-	reader_advise(reader, path, suggest_remedy(meant, remedy), "one of %s", allocator_names());
+	reader_report(reader, path, MESSAGE(NOT_ONE_OF), allocator_names(),
+		message_part(suggest_remedy(meant, remedy)));
 }
 
 static const char *allocator_word(const struct key *key, const void *base)
@@ -89,8 +91,7 @@ static void read_per(struct reader *reader, const struct json_path *path, json_t
 	policy->per_v4 = SOURCE_V4_BITS;
 	policy->per_v6 = SOURCE_V6_BITS;
 	if (rc < 0)
-		reader_expected(reader, path, "\"src\", or \"src/N\" with N from 1 to %u bits",
-			SOURCE_V6_BITS);
+		reader_report(reader, path, MESSAGE(WRONG_PER), SOURCE_V6_BITS);
 	else if (bits > SOURCE_V4_BITS)
 		policy->per_v6 = (uint8_t)bits;
 	else if (bits > 0) {
@@ -226,9 +227,7 @@ static void read_trial(struct reader *reader, const struct json_path *path, json
 	(void)key;
 	read_keys(reader, path, value, trial_keys, &tried);
 	if (reader->errors == errors && !has_any_key(value, trial_keys))
-		reader_expected(reader, path,
-			"at least one of \"limit\", \"burst\", \"meter\", \"window\" and "
-			"\"classes\"");
+		reader_report(reader, path, MESSAGE(TRIAL_EMPTY));
 	policy->trial = (struct trial_config){
 		.set = json_is_object(value),
 		.meter = tried.meter,

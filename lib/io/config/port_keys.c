@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "json/suggest.h"
 #include "json/vocabulary.h"
 #include "policy/units.h"
@@ -41,8 +42,8 @@ static void read_device(struct reader *reader, const struct json_path *path, jso
 	char remedy[SUGGEST_REMEDY_MAX];
 
 	if (text == NULL || !device_valid(text))
-		reader_advise(reader, path, text != NULL ? device_remedy(text, remedy) : NULL, "%s",
-			key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected,
+			message_part(text != NULL ? device_remedy(text, remedy) : NULL));
 	else
 		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
@@ -127,7 +128,7 @@ void read_port_configs(struct reader *reader, const struct json_path *path, json
 	json_t *member;
 
 	if (!json_is_object(value)) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	port = list_allocate(reader, path, key, base, count_ports(value));
@@ -143,7 +144,7 @@ void read_port_configs(struct reader *reader, const struct json_path *path, json
 		if (name_valid(name))
 			memcpy(port->name, name, strlen(name) + 1);
 		else
-			reader_refuse(reader, &at, "the key", EXPECTED_NAME, NULL);
+			reader_report(reader, &at, MESSAGE(WRONG_KEY_NAME));
 		read_keys(reader, &at, member, port_keys, port);
 		port++;
 	}
@@ -169,8 +170,8 @@ static void read_port_name(struct reader *reader, const struct json_path *path, 
 			suggest_offer(&meant, text, name);
 		port++;
 	}
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"the name of a port in \"ports\"");
+	reader_report(reader, path, MESSAGE(NO_SUCH_PORT),
+		message_part(suggest_remedy(meant.word, remedy)));
 }
 
 static const struct choice link_modes[] = {

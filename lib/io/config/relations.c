@@ -3,6 +3,7 @@
  */
 #include "config/relations.h"
 
+#include "config/config_messages.h"
 #include <stdio.h>
 
 #include "config/value_keys.h"
@@ -179,9 +180,10 @@ static void report_relation(
 	else
 		write_required(checked, relation, other, text);
 	if (relation->excluded)
-		reader_excludes(checked->reader, &at, relation->remedy, "%s", text);
+		reader_report(checked->reader, &at, MESSAGE(KEY_EXCLUDED), text,
+			message_part(relation->remedy));
 	else
-		reader_requires(checked->reader, &at, "%s", text);
+		reader_report(checked->reader, &at, MESSAGE(KEY_REQUIRED), text);
 }
 
 /* Looks up the members in the table, because an object has few of its table's keys. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/meters_that.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
@@ -45,16 +46,14 @@ void terms_check(struct reader *reader, const struct json_path *path, const stru
 	if (terms->limit_bps == 0 || policy->count == CHOICE_REFUSED)
 		return;
 	if (reader_has(reader, path, burst.key) && !meter_may(policy, METER_BURST))
-		reader_excludes(reader, &burst, "remove \"burst\"", "\"meter\": \"%s\"",
-			meter_name(policy->meter));
+		reader_report(reader, &burst, MESSAGE(SCHEDULE_BURST), meter_name(policy->meter));
 	if (policy_is_hard(policy) && policy_limit_s(&other) != policy_limit_s(policy))
-		reader_expected(reader, &limit,
-			"a number in the time of the policy's limit: its parts are whole");
+		reader_report(reader, &limit, MESSAGE(SCHEDULE_TIME));
 	else if (policy_is_hard(policy))
 		guarantee_check_parts(reader, path, &other, n_limiters);
 	colours_check_terms(reader, path, policy, &other);
 	if (!policy_window_is_whole(&other))
-		reader_expected(reader, &limit, "a whole number in the \"window\" of the policy");
+		reader_report(reader, &limit, MESSAGE(SCHEDULE_WINDOW));
 }
 
 static void check_overlap(
@@ -65,14 +64,12 @@ static void check_overlap(
 	char when[SCHEDULE_TEXT_MAX];
 	int ret = schedule_arrange(schedule, &clash);
 	struct json_path at = {.parent = &entries, .index = clash.second};
-	char found[64];
 
 	reader->no_memory |= ret == -ENOMEM;
 	if (ret != -EEXIST)
 		return;
-	snprintf(found, sizeof(found), "overlaps entries[%u] on %s", clash.first,
+	reader_report(reader, &at, MESSAGE(SCHEDULE_OVERLAP), clash.first,
 		schedule_format(clash.at_s, when));
-	reader_refuse(reader, &at, found, NULL, "change the days or the times of one of them");
 }
 
 void schedule_check(struct reader *reader, const struct json_path *path,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/zones.h"
 #include "policy/schedule.h"
@@ -25,8 +26,7 @@ static void read_days(struct reader *reader, const struct json_path *path, json_
 	const char *text = json_string_value(value);
 
 	if (text == NULL || schedule_parse_days(text, key_field(key, base)) < 0)
-		reader_expected(
-			reader, path, "weekdays such as \"mon-fri\", \"sat,sun\" or \"daily\"");
+		reader_report(reader, path, MESSAGE(WRONG_DAYS));
 }
 
 static void read_time_of_day(struct reader *reader, const struct json_path *path, json_t *value,
@@ -35,7 +35,7 @@ static void read_time_of_day(struct reader *reader, const struct json_path *path
 	const char *text = json_string_value(value);
 
 	if (text == NULL || schedule_parse_time(text, key_field(key, base)) < 0)
-		reader_expected(reader, path, "a time of day from \"00:00\" to \"24:00\"");
+		reader_report(reader, path, MESSAGE(WRONG_TIME_OF_DAY));
 }
 
 static const struct key entry_keys[] = {
@@ -70,11 +70,10 @@ static void check_stretch(
 	struct json_path to = {.parent = path, .key = "to"};
 
 	if (entry->from_s == SCHEDULE_DAY_S)
-		reader_expected(reader, &from, "\"00:00\", of the next day");
+		reader_report(reader, &from, MESSAGE(FROM_NEXT_DAY));
 	else if (entry->from_s == entry->to_s && reader_has(reader, path, to.key) &&
 		 reader_has(reader, path, from.key))
-		reader_advise(reader, &to, "a whole day is \"00:00\" to \"24:00\"",
-			"another time than \"from\"");
+		reader_report(reader, &to, MESSAGE(TIMES_EQUAL));
 }
 
 static void read_entry(struct reader *reader, const struct json_path *path, json_t *value,
@@ -109,8 +108,7 @@ static void read_entries(struct reader *reader, const struct json_path *path, js
 
 	(void)key;
 	if (n == 0 || n > SCHEDULE_ENTRIES_MOST) {
-		reader_expected(reader, path, "an array of 1 to %d times of day and their limits",
-			SCHEDULE_ENTRIES_MOST);
+		reader_report(reader, path, MESSAGE(SCHEDULE_TYPE), SCHEDULE_ENTRIES_MOST);
 		return;
 	}
 	schedule->entries = calloc(n, sizeof(*schedule->entries));
@@ -133,7 +131,7 @@ static void read_zone(struct reader *reader, const struct json_path *path, json_
 
 	(void)key;
 	if (text == NULL || !zone_name_valid(text))
-		reader_expected(reader, path, EXPECTED_ZONE);
+		reader_report(reader, path, MESSAGE(WRONG_ZONE));
 	else
 		memcpy(reading->schedule->zone_name, text, strlen(text) + 1);
 }

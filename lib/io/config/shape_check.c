@@ -5,6 +5,7 @@
  */
 #include "allocate/allocate.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/meters_that.h"
 #include "policy/kind.h"
 
@@ -14,7 +15,7 @@ static void expect_of(struct reader *reader, const struct json_path *path, const
 	struct json_path at = {.parent = path, .key = key};
 
 	if (!right)
-		reader_expected(reader, &at, "%s with the action \"shape\"", words);
+		reader_report(reader, &at, MESSAGE(NOT_WITH_SHAPE), words);
 }
 
 static void check_codel(
@@ -24,9 +25,9 @@ static void check_codel(
 	struct json_path target = {.parent = &at, .key = "target"};
 
 	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
-		reader_expected(reader, &target, "less than the interval");
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_INTERVAL));
 	else if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->delay_ns)
-		reader_expected(reader, &target, "less than the delay");
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_DELAY));
 }
 
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -42,8 +43,7 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 	expect_of(reader, path, "count", policy->count != COUNT_FLOWS, "\"bytes\" or \"packets\"");
 	if (allocator != NULL &&
 		(allocator->drains || allocator == &allocator_grd || allocator->counts_units))
-		reader_excludes(reader,
-			&(const struct json_path){.parent = path, .key = "allocator"},
-			"choose another allocator", "\"action\": \"shape\"");
+		reader_report(reader, &(const struct json_path){.parent = path, .key = "allocator"},
+			MESSAGE(ALLOCATOR_EXCLUDES_SHAPE));
 	check_codel(reader, path, &policy->shape);
 }

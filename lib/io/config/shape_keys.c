@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "base/time.h"
 #include "config/keys.h"
 #include "json/vocabulary.h"
@@ -121,8 +122,7 @@ static void read_pool(struct reader *reader, const struct json_path *path, json_
 	double share = percent / 100.0;
 
 	if (percent == 0)
-		reader_expected(
-			reader, path, "a share from \"%u%%\" to \"%u%%\"", POOL_MIN, POOL_MAX);
+		reader_report(reader, path, MESSAGE(POOL_RANGE), POOL_MIN, POOL_MAX);
 	else
 		memcpy(key_field(key, base), &share, sizeof(share));
 }

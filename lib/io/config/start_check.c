@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/value.h"
 
 /*
@@ -74,8 +75,8 @@ static void check_eal(struct reader *reader, const struct config *config)
 			if (!is_option(config->eal[i], refusal->option) ||
 				is_allowed(config, i, refusal))
 				continue;
-			reader_refuse(reader, &at, config->eal[i], "no such argument of EAL",
-				refusal->remedy);
+			reader_report(reader, &at, MESSAGE(EAL_ARGUMENT),
+				message_part(refusal->remedy), config->eal[i]);
 			break;
 		}
 	}
@@ -89,17 +90,12 @@ static void check_port(
 	struct json_path buffer = {.parent = path, .key = "buffer_size"};
 
 	if (port_is_of_kernel(port) && !port_is_xdp(port) && !strstr(port->device, ",iface="))
-		reader_expected(reader, &device,
-			"the kernel's interface that it stands on: \"%.*s,iface=NAME\"",
+		reader_report(reader, &device, MESSAGE(AF_XDP_WITHOUT_INTERFACE),
 			(int)device_id_length(port->device), port->device);
 	if (port_is_af_xdp(port) && port->mtu > PORT_AF_XDP_MTU_MAX)
-		reader_expected(reader, &mtu,
-			"at most %u, which a frame of AF_XDP holds: a larger one needs "
-			"net_af_packet or a card that DPDK has",
-			PORT_AF_XDP_MTU_MAX);
+		reader_report(reader, &mtu, MESSAGE(AF_XDP_MTU), PORT_AF_XDP_MTU_MAX);
 	if (port_is_af_xdp(port) && port->buffer_size > PORT_AF_XDP_BUFFER_MAX)
-		reader_expected(reader, &buffer, "at most %u, which a frame of AF_XDP holds",
-			PORT_AF_XDP_BUFFER_MAX);
+		reader_report(reader, &buffer, MESSAGE(AF_XDP_BUFFER), PORT_AF_XDP_BUFFER_MAX);
 }
 
 void start_check(struct reader *reader, const struct config *config)

@@ -6,6 +6,7 @@
 #include "config/terms.h"
 
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
@@ -40,8 +41,7 @@ void config_read_terms(struct reader *reader, const struct json_path *path, json
 		terms_complete(policy, named, n_limiters, out);
 	terms_check(reader, path, policy, out, n_limiters);
 	if (!reader_failed(reader) && !terms_fit(policy, out))
-		reader_expected(reader, &limit,
-			"a limit that the policy's bucket can count: change it in the file and reload");
+		reader_report(reader, &limit, MESSAGE(OVERRIDE_LIMIT));
 }
 
 int config_parse_terms(const char *text, size_t len, const struct policy *policy,

@@ -6,6 +6,7 @@
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/meters_that.h"
 #include "config/relations.h"
@@ -91,14 +92,14 @@ static void check_trial_meter(struct reader *reader, const struct json_path *pat
 	if (tried->meter == CHOICE_REFUSED)
 		return;
 	if (!meter_can(tried->meter, meters_to_try(policy)) || policy_is_coloured(tried))
-		reader_expected(reader, &at, "%s %s",
+		reader_report(reader, &at, MESSAGE(TRIAL_METER),
 			meters_that_but(meters_to_try(policy), METER_COLOURS, meters),
 			words_of_restriction(policy));
 	else if (policy_is_per_source(tried) &&
 		 !meter_can(policy_meter_kind(tried), METER_PER_SOURCE))
-		reader_excludes(reader, &at, "choose another meter", "\"per\"");
+		reader_report(reader, &at, MESSAGE(METER_EXCLUDES_PER));
 	else if (policy->count == COUNT_FLOWS && meter_can(tried->meter, METER_CLASSES))
-		reader_excludes(reader, &at, "choose another meter", "\"count\": \"flows\"");
+		reader_report(reader, &at, MESSAGE(METER_EXCLUDES_FLOWS));
 }
 
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy)

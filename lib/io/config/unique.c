@@ -3,6 +3,7 @@
  */
 #include "config/unique.h"
 
+#include "config/config_messages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	struct json_path other = element_path(unique, base, first);
 	struct json_path at = element_path(unique, base, again);
 	struct json_path field = {.parent = &at, .key = unique->key};
-	char *place, *found, *remedy;
+	char *place;
 
 	if (reader_skips(reader, false))
 		return;
@@ -54,14 +55,8 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 		reader->no_memory = true;
 		return;
 	}
-	if (asprintf(&found, "same %s as %s", unique->what, place) < 0)
-		found = NULL;
-	if (asprintf(&remedy, "each needs a unique %s", unique->what) < 0)
-		remedy = NULL;
-	reader_refuse(reader, &field, found, NULL, remedy);
+	reader_report(reader, &field, MESSAGE(NOT_UNIQUE), unique->what, unique->what, place);
 	free(place);
-	free(found);
-	free(remedy);
 }
 
 /* A hash table of the indices of the first element of each kind, with linear probing. */

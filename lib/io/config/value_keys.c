@@ -3,6 +3,7 @@
  */
 #include "config/value_keys.h"
 
+#include "config/config_messages.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ void read_name(struct reader *reader, const struct json_path *path, json_t *valu
 	const char *text = json_string_value(value);
 
 	if (text == NULL || !name_valid(text))
-		reader_expected(reader, path, EXPECTED_NAME);
+		reader_report(reader, path, MESSAGE(WRONG_NAME));
 	else
 		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
@@ -73,13 +74,14 @@ void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t 
 	char text[PREFIX_TEXT_MAX], remedy[SUGGEST_REMEDY_MAX];
 
 	if (rc == 0 && is_mapped(&prefix))
-		reader_advise(reader, path, mapped_remedy(&prefix, remedy),
-			"an IPv4 prefix as such: packets do not have it as an IPv6 address");
+		reader_report(reader, path, MESSAGE(PREFIX_MAPPED),
+			message_part(mapped_remedy(&prefix, remedy)));
 	else if (rc == -EDOM)
-		reader_expected(reader, path, "no host bits, as in \"%s\"",
+		reader_report(reader, path, MESSAGE(PREFIX_HOST_BITS),
 			prefix_format(&prefix, text, sizeof(text)));
 	else if (rc < 0)
-		reader_advise(reader, path, prefix_remedy(value, remedy), EXPECTED_PREFIX);
+		reader_report(reader, path, MESSAGE(WRONG_PREFIX),
+			message_part(prefix_remedy(value, remedy)));
 	else
 		memcpy(key_field(key, base), &prefix, sizeof(prefix));
 }
@@ -116,8 +118,7 @@ void read_mark(struct reader *reader, const struct json_path *path, json_t *valu
 	else if (dscp >= 0)
 		*mark = dscp;
 	else
-		reader_expected(reader, path,
-			"\"ecn\" or a DSCP from 0 to %d, or its name such as \"af41\"", DSCP_MAX);
+		reader_report(reader, path, MESSAGE(WRONG_MARK), DSCP_MAX);
 }
 
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
@@ -129,7 +130,7 @@ void read_count(struct reader *reader, const struct json_path *path, json_t *val
 	if (!json_is_integer(value))
 		read_quantity(reader, path, value, key, base);
 	else if (number < (json_int_t)range->min || number > (json_int_t)range->max)
-		reader_expected(reader, path, "%s", range->words);
+		reader_report(reader, path, MESSAGE(OUT_OF_RANGE), range->words);
 	else
 		key_store(key, base, (uint64_t)number);
 }

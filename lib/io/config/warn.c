@@ -7,6 +7,7 @@
 
 #include "allocate/allocate.h"
 #include "config/check.h"
+#include "config/config_messages.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
 #include "policy/units.h"
@@ -14,6 +15,11 @@
 
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
 #define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
+
+/* "grd" keeps the limit with demand that is at most so old and, in a large group, so smooth. */
+#define GRD_INTERVAL_MOST_NS 100000000
+#define GRD_LARGE_GROUP      32 /* limiters */
+#define GRD_KEEP_LEAST       0.75
 
 static void warn_mtus(struct reader *reader, const struct config *config, unsigned i)
 {
@@ -23,10 +29,7 @@ static void warn_mtus(struct reader *reader, const struct config *config, unsign
 	struct json_path at = {.parent = &wires, .index = i};
 
 	if (a->mtu != b->mtu)
-		reader_warn(reader, &at,
-			"%s has an MTU of %u and %s one of %u: packets that are too large for the "
-			"other end are dropped, and their senders get no ICMP message",
-			a->name, a->mtu, b->name, b->mtu);
+		reader_report(reader, &at, MESSAGE(MTU_UNEVEN), a->name, a->mtu, b->name, b->mtu);
 }
 
 static void warn_wires(struct reader *reader, const struct config *config)
@@ -35,7 +38,7 @@ static void warn_wires(struct reader *reader, const struct config *config)
 	bool used[CONFIG_PORTS_MAX] = {false};
 
 	if (config->n_wires == 0)
-		reader_warn(reader, &wires, "no packet is forwarded without a wire");
+		reader_report(reader, &wires, MESSAGE(NO_WIRES));
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		used[config->wires[i].a] = used[config->wires[i].b] = true;
 		warn_mtus(reader, config, i);
@@ -44,7 +47,7 @@ static void warn_wires(struct reader *reader, const struct config *config)
 		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
 
 		if (!used[i])
-			reader_warn(reader, &at, "in no wire, so it is not used");
+			reader_report(reader, &at, MESSAGE(PORT_UNUSED));
 	}
 }
 
@@ -57,9 +60,7 @@ static void warn_unparsed(struct reader *reader, const struct config *config)
 
 	if (config->unparsed == UNPARSED_PASS &&
 		policies_ask_first(config->policies, config->n_policies))
-		reader_warn(reader, &unparsed,
-			"senders who fragment their packets are not limited by ports, protocol or "
-			"new flows");
+		reader_report(reader, &unparsed, MESSAGE(UNPARSED_PASSES));
 }
 
 static void warn_workers(struct reader *reader, const struct config *config)
@@ -71,8 +72,7 @@ static void warn_workers(struct reader *reader, const struct config *config)
 		bool listed = json_is_string(json_path_find(reader->root, &workers));
 
 		if (config->workers[i] == config->control_cpu)
-			reader_warn(reader, listed ? &workers : &at,
-				"control has this CPU too, and a polling worker leaves it little");
+			reader_report(reader, listed ? &workers : &at, MESSAGE(CONTROL_SHARES_CPU));
 	}
 }
 
@@ -98,13 +98,10 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 	if (config->gossip.n_roster == 1)
 		return;
 	if (config->gossip.insecure)
-		reader_warn(reader, &insecure,
-			"gossip is not encrypted: any host that can send to this limiter can "
-			"change its limits");
+		reader_report(reader, &insecure, MESSAGE(GOSSIP_INSECURE));
 	if (config->n_policies > 0 && config->gossip.timeout_ns < TIMEOUT_INTERVALS * shortest)
-		reader_warn(reader, &timeout,
-			"less than %d intervals of %s: a late message makes a peer lost",
-			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
+		reader_report(reader, &timeout, MESSAGE(TIMEOUT_SHORT), TIMEOUT_INTERVALS,
+			units_format_time(shortest, text, sizeof(text)));
 }
 
 /* Warns of a peer at a loopback address if this limiter's own address is not one. */
@@ -121,9 +118,7 @@ static void warn_loopback(struct reader *reader, const struct gossip_config *gos
 
 		if (!own && gossip->roster[i].address_len > 0 &&
 			address_is_loopback(&gossip->roster[i].address))
-			reader_warn(reader, &at,
-				"only this machine reaches it, and this limiter is at an address "
-				"of the network: they do not reach each other");
+			reader_report(reader, &at, MESSAGE(PEER_LOOPBACK));
 	}
 }
 
@@ -133,9 +128,7 @@ static void warn_socket(struct reader *reader, const struct config *config)
 	struct json_path at = {.parent = &control, .key = "socket"};
 
 	if (config->control_socket[0] != '/' && reader_has(reader, &control, "socket"))
-		reader_warn(reader, &at,
-			"below the directory in which weir happens to be started: weirctl finds "
-			"it by a whole path");
+		reader_report(reader, &at, MESSAGE(SOCKET_RELATIVE));
 }
 
 static uint64_t largest_port_frame(const struct config *config)
@@ -162,46 +155,26 @@ static void warn_windows(struct reader *reader, const struct json_path *path,
 	if (!meter_can(policy->meter, METER_WINDOW))
 		return;
 	if (policy->count != COUNT_BYTES && policy->limit_bps > 0 && policy_quota(policy) < windows)
-		reader_warn(reader, &at,
-			"%" PRIu64
-			" in a window, of which each worker of %u limiters lets one pass, "
-			"%" PRIu64 " in all: a token bucket divides it exactly",
-			policy_quota(policy), limiters, windows);
+		reader_report(reader, &at, MESSAGE(WINDOW_DIVIDED), policy_quota(policy), limiters,
+			windows);
 }
 
-/*
- * Allocators meant for comparison with papers, or that keep a limit only within bounds. A row warns
- * about larger groups, longer intervals and a smaller "ewma" than these.
- */
-static const struct allocator_risk {
-	const struct allocator *allocator;
-	unsigned limiters;
-	uint64_t interval_ns;
-	double keep;
-	const char *key, *words;
-} allocator_risks[] = {
-	{&allocator_gtb, 2, 0, 1, "allocator",
-		"for comparison with papers: its parts of the limit are unfair, and large groups "
-		"exceed the limit; \"fps\" does not"},
-	{&allocator_grd, 2, 100000000, 1, "interval",
-		"\"grd\" exceeds the limit if its demand is older than 100ms: use \"50ms\""},
-	{&allocator_grd, 32, 0, 0.75, "ewma",
-		"\"grd\" oscillates in so large a group and exceeds the limit: use 0.75 or more, or "
-		"\"fps\""},
-};
-
+/* Warns of allocators meant for comparison with papers, or that keep a limit only within bounds. */
 static void warn_allocator(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
-	for (size_t i = 0; i < sizeof(allocator_risks) / sizeof(*allocator_risks); i++) {
-		const struct allocator_risk *risk = &allocator_risks[i];
-		struct json_path at = {.parent = path, .key = risk->key};
+	struct json_path allocator = {.parent = path, .key = "allocator"};
+	struct json_path interval = {.parent = path, .key = "interval"};
+	struct json_path ewma = {.parent = path, .key = "ewma"};
 
-		if (policy->allocator == risk->allocator && n_limiters >= risk->limiters &&
-			policy->interval_ns > risk->interval_ns &&
-			policy->keep_per_second < risk->keep)
-			reader_warn(reader, &at, "%s", risk->words);
-	}
+	if (n_limiters >= 2 && policy->allocator == &allocator_gtb)
+		reader_report(reader, &allocator, MESSAGE(GTB_UNFAIR));
+	if (n_limiters < 2 || policy->allocator != &allocator_grd)
+		return;
+	if (policy->interval_ns > GRD_INTERVAL_MOST_NS)
+		reader_report(reader, &interval, MESSAGE(GRD_LATE));
+	if (n_limiters >= GRD_LARGE_GROUP && policy->keep_per_second < GRD_KEEP_LEAST)
+		reader_report(reader, &ewma, MESSAGE(GRD_OSCILLATES));
 }
 
 /* If CPUs of the kernel also decide packets, more policies draw from a shared bucket. */
@@ -223,20 +196,13 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 	schedule_warn(reader, path, policy, frame, config->gossip.n_roster);
 	if (policy->count == COUNT_BYTES && meter_can(policy->meter, METER_WINDOW) &&
 		policy_quota(policy) < frame)
-		reader_warn(reader, &window,
-			"the limit is %" PRIu64 " bytes in it, less than %" PRIu64
-			", so the largest frames never pass",
-			policy_quota(policy), frame);
+		reader_report(
+			reader, &window, MESSAGE(WINDOW_BELOW_FRAME), policy_quota(policy), frame);
 	warn_windows(reader, path, policy, config);
 	if (policy->per_v4 != 0 && n_workers > 1)
-		reader_warn(reader, &per,
-			"a source whose flows are spread over %u workers may get up to %u times its limit",
-			n_workers, n_workers);
+		reader_report(reader, &per, MESSAGE(PER_OF_WORKERS), n_workers, n_workers);
 	if (policy_is_hard(policy) && n_workers > 1 && !workers_share(policy, config))
-		reader_warn(reader, &guarantee,
-			"each of %u workers has an even part of it, at any load: workers share "
-			"only limits that drop and count bytes",
-			n_workers);
+		reader_report(reader, &guarantee, MESSAGE(HARD_OF_WORKERS), n_workers);
 	guarantee_warn(reader, path, policy, config->gossip.n_roster);
 	warn_allocator(reader, path, policy, config->gossip.n_roster);
 }
@@ -247,7 +213,7 @@ static void warn_policies(struct reader *reader, const struct config *config)
 	uint64_t frame = largest_port_frame(config);
 
 	if (config->n_policies == 0 && config_drops(config) == 0)
-		reader_warn(reader, &policies, "every packet passes without a policy");
+		reader_report(reader, &policies, MESSAGE(NO_POLICIES));
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		struct json_path at = {.parent = &policies, .index = i};
 

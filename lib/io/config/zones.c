@@ -3,6 +3,7 @@
  */
 #include "config/zones.h"
 
+#include "config/config_messages.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,13 +73,11 @@ static void complain_zone(struct reader *reader, const struct json_path *path, i
 
 	reader->no_memory |= error == -ENOMEM;
 	if (utc == NULL)
-		reader_advise(reader, path, "apt install tzdata",
-			"a machine with time zones in " ZONES_FOLDER);
+		reader_report(reader, path, MESSAGE(NO_ZONES), ZONES_FOLDER);
 	else if (error == -ENOENT || error == -ENOTDIR || error == -EISDIR)
-		reader_expected(reader, path, EXPECTED_ZONE " that is in " ZONES_FOLDER);
+		reader_report(reader, path, MESSAGE(NO_SUCH_ZONE), ZONES_FOLDER);
 	else
-		reader_expected(
-			reader, path, "a zone whose file can be read: %s", strerror(-error));
+		reader_report(reader, path, MESSAGE(ZONE_UNREADABLE), strerror(-error));
 	if (utc != NULL)
 		fclose(utc);
 }

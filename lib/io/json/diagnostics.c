@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "json/json_messages.h"
+
 /* Columns of a source line in a message. Characters that are not printable become "?". */
 #define SOURCE_MAX 72
 
@@ -98,12 +100,25 @@ static void set_number(json_t *object, const char *key, unsigned number)
 		json_object_set_new(object, key, json_integer(number));
 }
 
+static void set_arguments(json_t *object, const char *arguments)
+{
+	json_t *list = arguments ? json_array() : NULL;
+
+	for (const char *at = arguments; list && at; at = strchr(at, *MESSAGE_SEPARATOR)) {
+		at += *at == *MESSAGE_SEPARATOR;
+		json_array_append_new(list, json_stringn(at, strcspn(at, MESSAGE_SEPARATOR)));
+	}
+	if (list)
+		json_object_set_new(object, "arguments", list);
+}
+
 static void write_json(FILE *out, const struct diagnostic *f)
 {
 	json_t *object = json_object();
-	char *message = diagnostic_message(f);
+	char *message = diagnostic_message(f), id[MESSAGE_ID_MAX];
 
 	set_text(object, "severity", f->warning ? "warning" : "error");
+	set_text(object, "id", f->row ? message_id(f->row, id) : NULL);
 	set_text(object, "file", f->file);
 	set_number(object, "line", f->line);
 	set_number(object, "column", f->column);
@@ -112,6 +127,7 @@ static void write_json(FILE *out, const struct diagnostic *f)
 	set_text(object, "found", f->found);
 	set_text(object, "expected", f->expected);
 	set_text(object, "remedy", f->remedy);
+	set_arguments(object, f->arguments);
 	set_text(object, "message", message);
 	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', out);
@@ -131,15 +147,60 @@ void diagnostic_write(struct diagnostics *d, const struct diagnostic *what)
 		print_source(d->out, what->line, what->source);
 }
 
+struct diagnostic diagnostic_of(const struct message_row *row, const struct message_words *words)
+{
+	bool expected = row->form == MESSAGE_EXPECTED || row->form == MESSAGE_REQUIRES;
+
+	return (struct diagnostic){
+		.warning = row->form == MESSAGE_WARNING,
+		.row = row,
+		.arguments = words->arguments,
+		.found = words->found,
+		.expected = expected ? words->text : NULL,
+		.text = row->form == MESSAGE_EXPECTED ? NULL : words->text,
+		.remedy = words->remedy,
+	};
+}
+
+void diagnostics_vreport(struct diagnostics *d, const struct diagnostic *place,
+	const struct message_row *row, const char *format, va_list args)
+{
+	struct message_words words = message_words_of(format, args, d->form == DIAGNOSTICS_JSON);
+	struct diagnostic what = diagnostic_of(row, &words);
+
+	what.file = place->file;
+	what.line = place->line;
+	what.column = place->column;
+	what.path = place->path;
+	what.place = place->place;
+	what.policy = place->policy;
+	what.source = place->source;
+	diagnostic_write(d, &what);
+	message_words_free(&words);
+}
+
+void diagnostics_report(struct diagnostics *d, const struct diagnostic *place,
+	const struct message_row *row, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	diagnostics_vreport(d, place, row, format, args);
+	va_end(args);
+}
+
 static void write_rest(struct diagnostics *d, const char *file, bool warning, unsigned n)
 {
-	char text[96];
+	const struct diagnostic place = {.file = file};
+	unsigned more = n - DIAGNOSTICS_MOST;
 
 	if (!d->out || n <= DIAGNOSTICS_MOST || (warning && d->errors_only))
 		return;
-	snprintf(text, sizeof(text), "and %u more %s%s, %u in all", n - DIAGNOSTICS_MOST,
-		warning ? "warning" : "error", n - DIAGNOSTICS_MOST == 1 ? "" : "s", n);
-	diagnostic_write(d, &(struct diagnostic){.warning = warning, .file = file, .text = text});
+	if (warning)
+		diagnostics_report(
+			d, &place, MESSAGE(MORE_WARNINGS), more, more == 1 ? "" : "s", n);
+	else
+		diagnostics_report(d, &place, MESSAGE(MORE_ERRORS), more, more == 1 ? "" : "s", n);
 }
 
 void diagnostics_rest(struct diagnostics *d, const char *file)

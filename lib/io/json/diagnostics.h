@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "json/message_row.h"
+
 #define DIAGNOSTICS_MOST 20 /* errors, and warnings, written of one document */
 
 enum diagnostics_form { DIAGNOSTICS_TEXT, DIAGNOSTICS_JSON };
@@ -34,6 +36,8 @@ struct diagnostic_source {
 /* Leaves out parts that are NULL or 0. */
 struct diagnostic {
 	bool warning;
+	const struct message_row *row;
+	const char *arguments; /* separated by MESSAGE_SEPARATOR; NULL: none */
 	const char *file;
 	unsigned line, column;
 	const char *path;  /* `policies[3].limit` */
@@ -50,8 +54,27 @@ void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form fo
 /* Returns true if one more would be written, false if it would only be counted. */
 bool diagnostics_shows(const struct diagnostics *d, bool warning);
 
-/* Counts one. Returns true if the caller must call diagnostic_write(). */
+/* Counts one. Returns true if the caller must write it. */
 bool diagnostics_count(struct diagnostics *d, bool warning);
+
+/* Returns a diagnostic with these words and without a place. */
+struct diagnostic diagnostic_of(const struct message_row *row, const struct message_words *words);
+
+/* The place of a value, in a struct json_place. */
+#define DIAGNOSTIC_AT(at)                                                                     \
+	(struct diagnostic)                                                                   \
+	{                                                                                     \
+		.file = (at).file, .line = (at).line, .path = (at).path, .place = (at).words, \
+		.policy = (at).policy,                                                        \
+	}
+
+/* Writes a message at a place. */
+void diagnostics_report(struct diagnostics *d, const struct diagnostic *place,
+	const struct message_row *row, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+void diagnostics_vreport(struct diagnostics *d, const struct diagnostic *place,
+	const struct message_row *row, const char *format, va_list args)
+	__attribute__((format(printf, 4, 0)));
 
 /* `FILE:LINE: PLACE: FOUND: expected WHAT: REMEDY` or `FILE:LINE: PLACE: PROBLEM: REMEDY`, and
  * the source line with a caret below. */

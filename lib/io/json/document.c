@@ -94,12 +94,6 @@ int document_read(struct document *document, const char *path, bool waits)
 	return rc;
 }
 
-static void report_document(struct diagnostics *d, struct diagnostic *what)
-{
-	if (diagnostics_count(d, false))
-		diagnostic_write(d, what);
-}
-
 void document_report_slip(
 	const struct document *document, const struct slip *slip, struct diagnostics *d)
 {
@@ -107,12 +101,13 @@ void document_report_slip(
 	struct diagnostic_source source = {line.text, line.len, line.column};
 	bool shown = line.column <= line.len + 1;
 
-	report_document(d, &(struct diagnostic){.file = document->name,
-				   .line = line.line,
-				   .column = line.column,
-				   .found = slip->found,
-				   .remedy = slip->remedy,
-				   .source = shown ? &source : NULL});
+	if (diagnostics_count(d, false))
+		diagnostics_report(d,
+			&(struct diagnostic){.file = document->name,
+				.line = line.line,
+				.column = line.column,
+				.source = shown ? &source : NULL},
+			MESSAGE(NOT_JSON), message_part(slip->remedy), slip->found);
 }
 
 /* Blanks comments but keeps offsets, so that the caret of a message is at the right bytes. */
@@ -156,9 +151,9 @@ static int parse_document(struct document *document, struct diagnostics *d)
 	if (document_blank(document, d) < 0)
 		return -EINVAL;
 	if (!json_scan_next(&scan, &(struct json_token){0})) {
-		report_document(d, &(struct diagnostic){.file = document->name,
-					   .found = "empty",
-					   .expected = "a JSON object"});
+		if (diagnostics_count(d, false))
+			diagnostics_report(d, &(struct diagnostic){.file = document->name},
+				MESSAGE(EMPTY_DOCUMENT));
 		return -EINVAL;
 	}
 	document->root = parse_text(document, &error);
@@ -177,32 +172,32 @@ static int parse_document(struct document *document, struct diagnostics *d)
 	return -EINVAL;
 }
 
-static const char *failure_remedy(int rc)
+static void report_failure(struct diagnostics *d, const char *path, int rc)
 {
-	switch (rc) {
-	case -EISDIR:
-		return "name a file in it";
-	case -EMEDIUMTYPE:
-		return "name a regular file, or - for standard input";
-	case -ENOENT:
-		return "is the path right?";
-	case -EACCES:
-		return geteuid() == 0 ? NULL : "may this user read it?";
-	case -EFBIG:
-		return "expected at most 256 MiB";
-	default:
-		return NULL;
-	}
+	const struct diagnostic at = {.file = path};
+	const char *why = strerror(-rc);
+
+	if (!diagnostics_count(d, false))
+		return;
+	if (rc == -EISDIR)
+		diagnostics_report(d, &at, MESSAGE(FILE_IS_DIRECTORY), why);
+	else if (rc == -EMEDIUMTYPE)
+		diagnostics_report(d, &at, MESSAGE(FILE_NOT_REGULAR));
+	else if (rc == -ENOENT)
+		diagnostics_report(d, &at, MESSAGE(FILE_MISSING), why);
+	else if (rc == -EACCES && geteuid() != 0)
+		diagnostics_report(d, &at, MESSAGE(FILE_DENIED), why);
+	else if (rc == -EFBIG)
+		diagnostics_report(d, &at, MESSAGE(FILE_TOO_LARGE), why);
+	else
+		diagnostics_report(d, &at, MESSAGE(FILE_UNREADABLE), why);
 }
 
 /* Reports the reason why there is no document, if that was not reported yet, and frees the rest. */
 int document_fail(struct document *document, const char *path, int rc, struct diagnostics *d)
 {
 	if (rc != -EINVAL)
-		report_document(
-			d, &(struct diagnostic){.file = path,
-				   .found = rc == -EMEDIUMTYPE ? "no regular file" : strerror(-rc),
-				   .remedy = failure_remedy(rc)});
+		report_failure(d, path, rc);
 	document_free(document);
 	return rc;
 }

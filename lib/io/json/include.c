@@ -25,38 +25,26 @@ struct includes {
 	size_t bytes;
 };
 
-/* Reports the file that an element names, at its element. A warning if nothing is expected. */
-static void report_include(struct includes *in, unsigned from, const struct json_path *path,
-	const char *found, const char *expected, const char *remedy)
+/* Reports a message about the file that an element names, at its element. */
+__attribute__((format(printf, 5, 6))) static void report_include(struct includes *in, unsigned from,
+	const struct json_path *path, const struct message_row *row, const char *format, ...)
 {
-	bool warning = expected == NULL;
+	bool warning = row->form == MESSAGE_WARNING;
 	struct json_place place;
+	struct diagnostic at;
+	va_list args;
 
 	in->reader->errors += !warning;
 	if (!diagnostics_count(in->reader->diagnostics, warning))
 		return;
 	place = json_place_in(&in->reader->documents[from], path);
-	diagnostic_write(in->reader->diagnostics,
-		&(struct diagnostic){.warning = warning,
-			.text = warning ? "no file in it is called *.json, so nothing is included"
-					: NULL,
-			.file = place.file,
-			.line = place.line,
-			.path = place.path,
-			.place = place.path,
-			.found = found,
-			.expected = expected,
-			.remedy = remedy});
+	at = DIAGNOSTIC_AT(place);
+	at.place = place.path;
+	at.policy = NULL;
+	va_start(args, format);
+	diagnostics_vreport(in->reader->diagnostics, &at, row, format, args);
+	va_end(args);
 	json_place_free(&place);
-}
-
-static void report_value(struct includes *in, unsigned from, const struct json_path *path,
-	const json_t *value, const char *expected)
-{
-	char *found = json_found_text(value);
-
-	report_include(in, from, path, found, expected, NULL);
-	free(found);
 }
 
 /* Appends the elements of a document's list to the existing ones. */
@@ -65,9 +53,12 @@ static void join_list(struct includes *in, unsigned index, json_t *list)
 	struct document *document = &in->reader->documents[index];
 	json_t *all = json_object_get(in->reader->root, in->reader->joined);
 	struct json_path at = {.key = in->reader->joined};
+	char *found;
 
 	if (!json_is_array(list)) {
-		report_value(in, index, &at, list, "an array");
+		found = json_found_text(list);
+		report_include(in, index, &at, MESSAGE(INCLUDE_NOT_ARRAY), message_part(found));
+		free(found);
 		return;
 	}
 	if (all == NULL) {
@@ -92,7 +83,7 @@ static void join_key(struct includes *in, unsigned index, const char *name, json
 		return;
 	}
 	other = reader_place(in->reader, &at);
-	report_include(in, index, &at, "a second one", "it in one of the files", other);
+	report_include(in, index, &at, MESSAGE(KEY_IN_TWO_FILES), message_part(other));
 	free(other);
 }
 
@@ -102,12 +93,12 @@ static void join_document(struct includes *in, unsigned index)
 	json_t *root = in->reader->documents[index].root, *value;
 	const char *name;
 
-	if (json_is_array(root)) {
-		report_value(in, index, NULL, root, "an object");
-		return;
-	}
-	if (!json_is_object(root)) {
-		report_include(in, index, NULL, "a value", "an object", NULL);
+	if (!json_is_object(root)) { /* shows no value: the file can be a secret, by mistake */
+		char *found = json_is_array(root) ? json_found_text(root) : NULL;
+
+		report_include(in, index, NULL, MESSAGE(INCLUDE_NOT_OBJECT),
+			found != NULL ? found : "a value");
+		free(found);
 		return;
 	}
 	json_object_foreach (root, name, value) {
@@ -153,13 +144,15 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 	int rc;
 
 	if (is_read(in, state)) {
-		report_include(in, from, path, file, "each file once", "it is read already");
+		report_include(in, from, path, MESSAGE(INCLUDE_TWICE), file);
 		return;
 	}
-	if (depth > DEPTH_MAX || in->reader->n_documents >= FILES_MAX) {
-		report_include(in, from, path, file,
-			depth > DEPTH_MAX ? "files no more than 3 deep" : "at most 4096 files",
-			NULL);
+	if (depth > DEPTH_MAX) {
+		report_include(in, from, path, MESSAGE(INCLUDE_TOO_DEEP), DEPTH_MAX, file);
+		return;
+	}
+	if (in->reader->n_documents >= FILES_MAX) {
+		report_include(in, from, path, MESSAGE(INCLUDE_TOO_MANY), FILES_MAX, file);
 		return;
 	}
 	in->reader->diagnostics->hides_source = true; /* the file can be a secret, by mistake */
@@ -173,7 +166,8 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 	document.depth = depth;
 	in->bytes += document.len;
 	if (in->bytes > READER_FILE_MAX)
-		report_include(in, from, path, file, "at most 256 MiB in all files", NULL);
+		report_include(
+			in, from, path, MESSAGE(INCLUDE_TOO_LARGE), READER_FILE_MAX >> 20, file);
 	if (seen_note(&in->reader->seen, file, &document.state) < 0 ||
 		append_document(in, &document) < 0) {
 		in->reader->no_memory = true;
@@ -208,9 +202,9 @@ static void include_entry(struct includes *in, unsigned from, const struct json_
 		return;
 	}
 	if (stat(file, &state) < 0)
-		report_include(in, from, path, file, "a file", strerror(errno));
+		report_include(in, from, path, MESSAGE(ENTRY_MISSING), strerror(errno), file);
 	else if (!S_ISREG(state.st_mode))
-		report_include(in, from, path, file, "a regular file", NULL);
+		report_include(in, from, path, MESSAGE(ENTRY_NOT_REGULAR), file);
 	else
 		include_file(in, from, path, file, &state);
 	free(file);
@@ -224,12 +218,13 @@ static void include_directory(struct includes *in, unsigned from, const struct j
 	int n = scandir(directory, &entries, is_configuration, compare_entries);
 
 	if (n < 0) {
-		report_include(in, from, path, directory, "a directory to read", strerror(errno));
+		report_include(
+			in, from, path, MESSAGE(DIRECTORY_UNREADABLE), strerror(errno), directory);
 		return;
 	}
 	in->reader->no_memory |= seen_note(&in->reader->seen, directory, state) < 0;
 	if (n == 0)
-		report_include(in, from, path, directory, NULL, NULL);
+		report_include(in, from, path, MESSAGE(DIRECTORY_EMPTY), directory);
 	for (int i = 0; i < n; i++) {
 		if (!in->reader->no_memory)
 			include_entry(in, from, path, directory, entries[i]->d_name);
@@ -246,20 +241,22 @@ static void include_path(
 	char *file;
 
 	if (text == NULL || *text == '\0' || !text_printable(text)) {
-		report_value(in, from, path, value, "the path of a file or of a directory");
+		file = json_found_text(value);
+		report_include(in, from, path, MESSAGE(INCLUDE_PATH), message_part(file));
+		free(file);
 		return;
 	}
 	file = path_relative_to(in->reader->documents[from].name, text);
 	if (file == NULL)
 		in->reader->no_memory = true;
 	else if (stat(file, &state) < 0)
-		report_include(in, from, path, file, "a file or a directory", strerror(errno));
+		report_include(in, from, path, MESSAGE(INCLUDE_MISSING), strerror(errno), file);
 	else if (S_ISDIR(state.st_mode))
 		include_directory(in, from, path, file, &state);
 	else if (S_ISREG(state.st_mode))
 		include_file(in, from, path, file, &state);
 	else
-		report_include(in, from, path, file, "a regular file or a directory", NULL);
+		report_include(in, from, path, MESSAGE(INCLUDE_NOT_REGULAR), file);
 	free(file);
 }
 

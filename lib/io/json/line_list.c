@@ -72,40 +72,36 @@ static int read_line_file(
 static void report_file(struct reader *reader, const struct json_path *path, const char *file,
 	const char *what, int rc)
 {
-	char expected[96];
-
-	if (rc == -ENOMEM) {
+	if (rc == -ENOMEM)
 		reader->no_memory = true;
-		return;
-	}
-	if (rc == -EFBIG)
-		snprintf(expected, sizeof(expected), "at most %u MiB of %s, and %u in all files",
-			LINE_LIST_MAX >> 20, what, READER_FILE_MAX >> 20);
+	else if (rc == -EFBIG)
+		reader_report(reader, path, MESSAGE(LIST_TOO_LARGE), LINE_LIST_MAX >> 20, what,
+			READER_FILE_MAX >> 20, file);
+	else if (rc == -EBADF)
+		reader_report(reader, path, MESSAGE(LIST_NOT_REGULAR), what, file);
 	else
-		snprintf(expected, sizeof(expected), "a file of %s", what);
-	reader_refuse(reader, path, file, expected,
-		rc == -EBADF   ? "it is no regular file"
-		: rc == -EFBIG ? NULL
-			       : strerror(-rc));
+		reader_report(reader, path, MESSAGE(LIST_UNREADABLE), what, strerror(-rc), file);
 }
 
 /* Reports an error of the file itself (line 0), or of one of its lines, from 1. */
-static void report_line(struct reader *reader, const struct json_path *path, const char *file,
-	unsigned line, const char *found, const char *expected)
+__attribute__((format(printf, 6, 7))) static void report_line(struct reader *reader,
+	const struct json_path *path, const char *file, unsigned line,
+	const struct message_row *row, const char *format, ...)
 {
 	struct json_place place;
+	struct diagnostic at;
+	va_list args;
 
 	reader->errors++;
 	if (!diagnostics_count(reader->diagnostics, false))
 		return;
 	place = json_place_of(reader, path);
-	diagnostic_write(reader->diagnostics, &(struct diagnostic){.file = file,
-						      .line = line,
-						      .path = place.path,
-						      .place = place.words,
-						      .policy = place.policy,
-						      .found = found,
-						      .expected = expected});
+	at = DIAGNOSTIC_AT(place);
+	at.file = file;
+	at.line = line;
+	va_start(args, format);
+	diagnostics_vreport(reader->diagnostics, &at, row, format, args);
+	va_end(args);
 	json_place_free(&place);
 }
 
@@ -169,8 +165,7 @@ static void split_lines(struct reader *reader, const struct json_path *path, str
 		size_t n = (size_t)((feed != NULL ? feed : end) - at);
 
 		if (cut_line(&line, &n) && !append_line(reader, list, line, n, number))
-			report_line(reader, path, list->file, number, "bytes that are no text",
-				"printable ASCII");
+			report_line(reader, path, list->file, number, MESSAGE(LINE_NOT_TEXT));
 		at = feed != NULL ? feed + 1 : end;
 	}
 }
@@ -183,7 +178,7 @@ static void load_list(struct reader *reader, const struct json_path *path, struc
 	const char *what)
 {
 	size_t left = READER_FILE_MAX - reader->lists->bytes, len = 0;
-	char *text = NULL, expected[64];
+	char *text = NULL;
 	int rc = read_line_file(
 		list->file, left < LINE_LIST_MAX ? left : LINE_LIST_MAX, &list->state, &text, &len);
 
@@ -193,9 +188,8 @@ static void load_list(struct reader *reader, const struct json_path *path, struc
 		reader->lists->bytes += len;
 		reader->no_memory |= seen_note(&reader->seen, list->file, &list->state) < 0;
 		split_lines(reader, path, list, text, len);
-		snprintf(expected, sizeof(expected), "at least one of the %s", what);
 		if (!reader->no_memory && json_array_size(list->array) == 0)
-			report_line(reader, path, list->file, 0, "empty", expected);
+			report_line(reader, path, list->file, 0, MESSAGE(LIST_EMPTY), what);
 	}
 	free(text);
 }
@@ -250,7 +244,7 @@ json_t *reader_line_list(
 	char *file;
 
 	if (*text == '\0' || !text_printable(text)) {
-		reader_expected(reader, path, "the path of a file of %s", what);
+		reader_report(reader, path, MESSAGE(LIST_PATH), what);
 		reader->no_memory |= !has_lists(reader);
 		return NULL;
 	}

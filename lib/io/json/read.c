@@ -34,9 +34,9 @@ static bool is_note(const json_t *value)
 void read_remark(struct reader *reader, const struct json_path *path, const json_t *value)
 {
 	if (strcmp(path->key, "note") == 0 && !is_note(value))
-		reader_expected(reader, path, "a text, or an array of texts");
+		reader_report(reader, path, MESSAGE(NOTE_TYPE));
 	else if (strcmp(path->key, "note") != 0 && !json_is_string(value))
-		reader_expected(reader, path, "the path or the URL of a schema");
+		reader_report(reader, path, MESSAGE(SCHEMA_TYPE));
 }
 
 const struct key *key_find(const struct key *keys, const char *name)
@@ -79,7 +79,7 @@ void read_keys(struct reader *reader, const struct json_path *path, json_t *valu
 	size_t n = 0;
 
 	if (!json_is_object(value)) {
-		reader_expected(reader, path, "an object");
+		reader_report(reader, path, MESSAGE(NOT_OBJECT));
 		return;
 	}
 	for (; keys[n].name != NULL; n++) {
@@ -178,7 +178,7 @@ void *list_allocate(struct reader *reader, const struct json_path *path, const s
 	void *elements;
 
 	if (n > list->max) {
-		reader_error(reader, path, "%zu in all: expected at most %u", n, list->max);
+		reader_report(reader, path, MESSAGE(LIST_TOO_LONG), list->max, n);
 		return NULL;
 	}
 	elements = calloc(n > 0 ? n : 1, list->size);
@@ -201,7 +201,7 @@ void read_list(struct reader *reader, const struct json_path *path, json_t *valu
 	json_t *element;
 
 	if (!json_is_array(value)) {
-		reader_expected(reader, path, "%s", key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
 	elements = list_allocate(reader, path, key, base, json_array_size(value));
@@ -221,8 +221,7 @@ void read_integer(struct reader *reader, const struct json_path *path, json_t *v
 	json_int_t number = json_integer_value(value);
 
 	if (!json_is_integer(value) || number < range->min || number > range->max)
-		reader_expected(reader, path, "a whole number from %" PRId64 " to %" PRId64,
-			range->min, range->max);
+		reader_report(reader, path, MESSAGE(INTEGER_RANGE), range->min, range->max);
 	else
 		key_store(key, base, (uint64_t)number);
 }
@@ -237,13 +236,13 @@ void read_quantity(struct reader *reader, const struct json_path *path, json_t *
 	char remedy[SUGGEST_REMEDY_MAX];
 
 	if (rc == -EINVAL)
-		reader_advise(reader, path,
-			text != NULL ? suggest_quantity(range->parse, text, remedy) : NULL, "%s",
-			key->expected);
+		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected,
+			message_part(text != NULL ? suggest_quantity(range->parse, text, remedy)
+						  : NULL));
 	else if (rc == -EDOM)
-		reader_expected(reader, path, "a whole number of %s", range->base);
+		reader_report(reader, path, MESSAGE(NOT_MULTIPLE), range->base);
 	else if (rc == -ERANGE || number < range->min || number > range->max)
-		reader_expected(reader, path, "%s", range->words);
+		reader_report(reader, path, MESSAGE(OUT_OF_RANGE), range->words);
 	else
 		key_store(key, base, number);
 }
@@ -272,8 +271,8 @@ static void expected_choice(struct reader *reader, const struct json_path *path,
 	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s\"%s\"",
 			i > 0 ? " or " : "", choices[i].name);
-	reader_advise(reader, path, suggest_remedy(find_meant(reader, path, choices, text), remedy),
-		"%s", names);
+	reader_report(reader, path, MESSAGE(WRONG_CHOICE), names,
+		message_part(suggest_remedy(find_meant(reader, path, choices, text), remedy)));
 }
 
 /* Returns the present word for one of earlier versions, with a warning; other texts unchanged. */
@@ -283,9 +282,7 @@ static const char *present_word(struct reader *reader, const struct json_path *p
 	for (; previous != NULL && previous->name != NULL; previous++) {
 		if (strcmp(text, previous->words) != 0)
 			continue;
-		reader_warn(reader, path,
-			"renamed to \"%s\"; the former word is valid until version 1.0",
-			previous->name);
+		reader_report(reader, path, MESSAGE(WORD_RENAMED), previous->name);
 		return previous->name;
 	}
 	return text;
@@ -315,7 +312,7 @@ void read_real(struct reader *reader, const struct json_path *path, json_t *valu
 
 	if (!json_is_number(value) || number < range->min || number > range->max ||
 		(range->below && number >= range->max))
-		reader_expected(reader, path, "a number from %g to %s%g", range->min,
+		reader_report(reader, path, MESSAGE(NUMBER_RANGE), range->min,
 			range->below ? "less than " : "", range->max);
 	else
 		memcpy(key_field(key, base), &number, sizeof(number));
@@ -337,8 +334,7 @@ void read_text(struct reader *reader, const struct json_path *path, json_t *valu
 	size_t len = text != NULL ? strlen(text) : 0;
 
 	if (len == 0 || len >= key->size || !text_printable(text))
-		reader_expected(reader, path, "%s of 1 to %zu printable characters", key->expected,
-			key->size - 1);
+		reader_report(reader, path, MESSAGE(TEXT_LENGTH), key->expected, key->size - 1);
 	else
 		memcpy(key_field(key, base), text, len + 1);
 }
@@ -349,7 +345,7 @@ void read_bool(struct reader *reader, const struct json_path *path, json_t *valu
 	bool truth = json_is_true(value);
 
 	if (!json_is_boolean(value))
-		reader_expected(reader, path, "true or false");
+		reader_report(reader, path, MESSAGE(NOT_BOOL));
 	else
 		memcpy(key_field(key, base), &truth, sizeof(truth));
 }

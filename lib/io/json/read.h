@@ -24,6 +24,7 @@
 #include <jansson.h>
 
 #include "json/diagnostics.h"
+#include "json/json_messages.h"
 #include "json/json_path.h"
 
 /*
@@ -60,6 +61,8 @@ struct reader {
  * nothing to finish. The reader must not move in memory before reader_finish().
  */
 int reader_open(struct reader *reader, const char *path, struct diagnostics *diagnostics);
+int reader_open_text(struct reader *reader, const char *text, size_t len, const char *name,
+	struct diagnostics *diagnostics);
 int reader_load(struct reader *reader, const char *path, FILE *err);
 int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err);
 
@@ -141,40 +144,13 @@ struct key {
 #define KEY_FIELD(type, member) \
 	.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
-/* Reports `FILE:LINE: PATH: FOUND: expected …` and counts an error. */
-void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* Like reader_expected(), with `: REMEDY` at the end unless that is NULL. */
-void reader_advise(struct reader *reader, const struct json_path *path, const char *remedy,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Like reader_advise(), with other words for the value found. Leaves out parts that are NULL. */
-void reader_refuse(struct reader *reader, const struct json_path *path, const char *found,
-	const char *expected, const char *remedy);
-
 /*
- * Reports `FILE:LINE: OBJECT: "KEY" requires NEED`, for a key that has no effect without another
- * one, such as `"parent"` or `"action": "shape"`. Counts as an error at the key's path.
+ * Reports a message, as in reader_report(reader, path, MESSAGE(OUT_OF_RANGE), range->words), at the
+ * place of the path, and counts an error or a warning. The forms are in json/message_row.h.
  */
-void reader_requires(struct reader *reader, const struct json_path *path, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/*
- * Reports `FILE:LINE: OBJECT: "KEY": VALUE cannot be combined with OTHER: REMEDY`, for two keys
- * that exclude each other. Shows a value that is a text or a number. Counts as an error at the
- * key's path.
- */
-void reader_excludes(struct reader *reader, const struct json_path *path, const char *remedy,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Reports `FILE:LINE: PATH: …` and counts an error. */
-void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* Reports `FILE:LINE: warning: PATH: FOUND: …`; FOUND only if the value is not an object. */
-void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void reader_report(struct reader *reader, const struct json_path *path,
+	const struct message_row *row, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /*
  * Counts an error or a warning beyond the most that are written, and returns true. Returns false

@@ -6,7 +6,6 @@
 #include "json/read.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +13,6 @@
 #include "json/json_place.h"
 #include "json/locate.h"
 #include "json/seen.h"
-
-static char *print_words(const char *format, va_list args)
-{
-	char *text;
-
-	return vasprintf(&text, format, args) >= 0 ? text : NULL;
-}
 
 /*
  * Writes a message with the place of a path. The words for people are those of `shown`: the path
@@ -54,109 +46,6 @@ bool reader_skips(struct reader *reader, bool warning)
 	return true;
 }
 
-/* Counts an error. Returns true if the caller must write it. */
-static bool count_error(struct reader *reader)
-{
-	reader->errors++;
-	return diagnostics_count(reader->diagnostics, false);
-}
-
-static void diagnose_expected(struct reader *reader, const struct json_path *path,
-	const char *remedy, const char *format, va_list args)
-{
-	char *found, *expected;
-
-	if (!count_error(reader))
-		return;
-	found = json_found_text(json_path_find(reader->root, path));
-	expected = print_words(format, args);
-	diagnose_at(reader, path, path,
-		&(struct diagnostic){.found = found, .expected = expected, .remedy = remedy});
-	free(found);
-	free(expected);
-}
-
-void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	diagnose_expected(reader, path, NULL, format, args);
-	va_end(args);
-}
-
-void reader_advise(struct reader *reader, const struct json_path *path, const char *remedy,
-	const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	diagnose_expected(reader, path, remedy, format, args);
-	va_end(args);
-}
-
-void reader_refuse(struct reader *reader, const struct json_path *path, const char *found,
-	const char *expected, const char *remedy)
-{
-	if (count_error(reader))
-		diagnose_at(reader, path, path,
-			&(struct diagnostic){
-				.found = found, .expected = expected, .remedy = remedy});
-}
-
-void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	if (!count_error(reader))
-		return;
-	va_start(args, format);
-	text = print_words(format, args);
-	va_end(args);
-	diagnose_at(reader, path, path, &(struct diagnostic){.text = text});
-	free(text);
-}
-
-void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	const json_t *value = json_path_find(reader->root, path);
-	char *found = NULL, *text;
-	va_list args;
-
-	if (!diagnostics_count(reader->diagnostics, true))
-		return;
-	if (!json_is_object(value))
-		found = json_found_text(value);
-	va_start(args, format);
-	text = print_words(format, args);
-	va_end(args);
-	diagnose_at(reader, path, path,
-		&(struct diagnostic){.warning = true, .found = found, .text = text});
-	free(found);
-	free(text);
-}
-
-void reader_requires(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	char *found, *need, *problem;
-	va_list args;
-
-	if (!count_error(reader))
-		return;
-	found = json_found_text(json_path_find(reader->root, path));
-	va_start(args, format);
-	need = print_words(format, args);
-	va_end(args);
-	if (need == NULL || asprintf(&problem, "\"%s\" requires %s", path->key, need) < 0)
-		problem = NULL;
-	diagnose_at(reader, path, path->parent,
-		&(struct diagnostic){.found = found, .expected = need, .problem = problem});
-	free(found);
-	free(need);
-	free(problem);
-}
-
 /* Returns `"KEY"`, or `"KEY": VALUE` if the value is one word. For free(); NULL without memory. */
 static char *key_words(const char *key, const json_t *value, const char *found)
 {
@@ -168,29 +57,53 @@ static char *key_words(const char *key, const json_t *value, const char *found)
 	return text;
 }
 
-void reader_excludes(struct reader *reader, const struct json_path *path, const char *remedy,
-	const char *format, ...)
+/* Returns the words for people about a key and another one. For free(); NULL without memory. */
+static char *relation_problem(
+	enum message_form form, const char *key, const json_t *value, const struct diagnostic *what)
+{
+	char *excluded, *problem;
+
+	if (what->found == NULL || what->text == NULL)
+		return NULL;
+	if (form == MESSAGE_REQUIRES)
+		return asprintf(&problem, "\"%s\" requires %s", key, what->text) < 0 ? NULL
+										     : problem;
+	excluded = key_words(key, value, what->found);
+	if (excluded == NULL ||
+		asprintf(&problem, "%s cannot be combined with %s", excluded, what->text) < 0)
+		problem = NULL;
+	free(excluded);
+	return problem;
+}
+
+void reader_report(struct reader *reader, const struct json_path *path,
+	const struct message_row *row, const char *format, ...)
 {
 	const json_t *value = json_path_find(reader->root, path);
-	char *found, *key, *other, *problem;
+	bool relates = row->form == MESSAGE_REQUIRES || row->form == MESSAGE_EXCLUDES;
+	struct message_words words;
+	struct diagnostic what;
+	char *found = NULL, *problem = NULL;
 	va_list args;
 
-	if (!count_error(reader))
+	reader->errors += row->form != MESSAGE_WARNING;
+	if (!diagnostics_count(reader->diagnostics, row->form == MESSAGE_WARNING))
 		return;
-	found = json_found_text(value);
-	key = found != NULL ? key_words(path->key, value, found) : NULL;
 	va_start(args, format);
-	other = print_words(format, args);
+	words = message_words_of(format, args, reader->diagnostics->form == DIAGNOSTICS_JSON);
 	va_end(args);
-	if (key == NULL || other == NULL ||
-		asprintf(&problem, "%s cannot be combined with %s", key, other) < 0)
-		problem = NULL;
-	diagnose_at(reader, path, path->parent,
-		&(struct diagnostic){.found = found, .problem = problem, .remedy = remedy});
+	if (words.found == NULL && row->form != MESSAGE_ERROR &&
+		!(row->form == MESSAGE_WARNING && json_is_object(value)))
+		words.found = found = json_found_text(value);
+	what = diagnostic_of(row, &words);
+	if (relates)
+		what.problem = problem = relation_problem(row->form, path->key, value, &what);
+	if (relates)
+		what.text = NULL;
+	diagnose_at(reader, path, relates ? path->parent : path, &what);
 	free(found);
-	free(key);
-	free(other);
 	free(problem);
+	message_words_free(&words);
 }
 
 char *reader_place(const struct reader *reader, const struct json_path *path)
@@ -213,21 +126,13 @@ static void report_duplicate(const struct json_path *path, void *context)
 	struct reader *reader = context;
 	const struct document *document = &reader->documents[reader->n_documents - 1];
 	struct json_place place;
-	char remedy[64];
 
-	if (!count_error(reader))
+	reader->errors++;
+	if (!diagnostics_count(reader->diagnostics, false))
 		return;
 	place = json_place_in(document, path);
-	snprintf(remedy, sizeof(remedy), "line %u has it too",
+	diagnostics_report(reader->diagnostics, &DIAGNOSTIC_AT(place), MESSAGE(DUPLICATE_KEY),
 		json_place_first_line(document, path));
-	diagnostic_write(reader->diagnostics, &(struct diagnostic){.file = place.file,
-						      .line = place.line,
-						      .path = place.path,
-						      .place = place.words,
-						      .policy = place.policy,
-						      .found = "duplicate key",
-						      .expected = "it once",
-						      .remedy = remedy});
 	json_place_free(&place);
 }
 
@@ -243,9 +148,9 @@ void reader_check_duplicates(struct reader *reader)
 static void report_no_memory(const struct reader *reader)
 {
 	if (diagnostics_count(reader->diagnostics, false))
-		diagnostic_write(
-			reader->diagnostics, &(struct diagnostic){.file = reader->documents[0].name,
-						     .text = strerror(ENOMEM)});
+		diagnostics_report(reader->diagnostics,
+			&(struct diagnostic){.file = reader->documents[0].name}, MESSAGE(NO_MEMORY),
+			strerror(ENOMEM));
 }
 
 static int begin_reader(struct reader *reader, struct document *first, int rc)
@@ -272,6 +177,15 @@ int reader_open(struct reader *reader, const char *path, struct diagnostics *dia
 
 	*reader = (struct reader){.diagnostics = diagnostics};
 	return begin_reader(reader, &first, document_load(&first, path, diagnostics));
+}
+
+int reader_open_text(struct reader *reader, const char *text, size_t len, const char *name,
+	struct diagnostics *diagnostics)
+{
+	struct document first;
+
+	*reader = (struct reader){.diagnostics = diagnostics};
+	return begin_reader(reader, &first, document_copy(&first, text, len, name, diagnostics));
 }
 
 int reader_load(struct reader *reader, const char *path, FILE *err)

@@ -499,8 +499,8 @@ void report_unknown_key(struct reader *reader, const struct json_path *path, con
 	if (search.n == 0)
 		expected = text_of(&search, print_common);
 	remedy = text_of(&search, print_remedy);
-	reader_refuse(reader, path, "unknown key", expected,
-		remedy != NULL && *remedy != '\0' ? remedy : NULL);
+	reader_report(
+		reader, path, MESSAGE(UNKNOWN_KEY), message_part(expected), message_part(remedy));
 	free(expected);
 	free(remedy);
 }

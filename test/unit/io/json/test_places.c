@@ -272,13 +272,13 @@ static void test_for_programs(void **state)
 	close(fd);
 	diagnostics_init(&diagnostics, out, DIAGNOSTICS_JSON);
 	assert_int_equal(reader_open(&reader, path, &diagnostics), 0);
-	reader_advise(&reader,
+	reader_report(&reader,
 		&(struct json_path){
 			.parent = &(
 				struct json_path){.parent = &(struct json_path){.key = "policies"},
 				.index = 0},
 			.key = "a"},
-		"write true", "true or %s", "false");
+		MESSAGE(WRONG_VALUE), "true or false", "write true");
 	assert_int_equal(reader_finish(&reader), -EINVAL);
 	fclose(out);
 	line = json_loads(messages, 0, NULL);
