@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+from tables import call_at, fail, joined, rows, words
+
 ROW = re.compile(r"^\tX\((\w+),")
 FIELD = re.compile(r"\{(\w+)(?::\+?\d)?\}")
 CALL = re.compile(r"\bevent\(([A-Z]\w*)")
@@ -31,28 +33,11 @@ ONCE = set("""
 BY_ITSELF = {"DRIVER", "STDERR", "LINES_HELD", "LINES_LOST"}
 
 
-def rows(text):
-    """Yields (ID, text) of each row."""
-    body = re.sub(r"\s*\\\n\s*", " ", text[text.index("#define EVENT_ROWS"):])
-    for row in re.finditer(r'X\((\w+), \w+, \d+, \w+,((?: *"(?:[^"\\]|\\.)*")+)\)', body):
-        yield row[1], "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[2]))
-
-
 def unbounded(text):
     """Returns the rows whose `most`, or that of the row that they end, is 0."""
-    found = re.findall(r"X\((\w+), \w+, (\d+), (\w+),", re.sub(r"\s*\\\n\s*", " ", text))
+    found = re.findall(r"X\((\w+), \w+, (\d+), (\w+),", joined(text))
     most = {name: int(number) for name, number, _ in found}
     return {name for name, _, ends in found if most[ends] == 0}
-
-
-def call_at(text, start):
-    """Returns the whole call, up to its closing bracket."""
-    depth = 0
-    for place, char in enumerate(text[start:], start):
-        depth += (char == "(") - (char == ")")
-        if depth == 0 and char == ")":
-            return text[start:place]
-    return text[start:]
 
 
 def check_calls(root, table, said):
@@ -80,7 +65,8 @@ def check_places(root, table):
 def check(root, weir):
     """Yields all problems."""
     header = (root / "app/weir/shared/event_table.h").read_text(encoding="utf-8")
-    table, said = dict(rows(header)), set(BY_ITSELF)
+    table = {name: words(rest) for name, rest in rows(header, "EVENT_ROWS")}
+    said = set(BY_ITSELF)
     if len(table) != len([line for line in header.splitlines() if ROW.match(line)]):
         yield "event_table.h: a row that this test does not understand"
     for name, text in table.items():
@@ -101,13 +87,5 @@ def check(root, weir):
             yield f"doc/operate/events.md has what there is not: {line}"
 
 
-def main():
-    """Prints a line for each problem; exits with 1 if there are any."""
-    wrong = list(check(pathlib.Path(sys.argv[1]), sys.argv[2]))
-    for line in wrong:
-        print(line)
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fail(check(pathlib.Path(sys.argv[1]), sys.argv[2])))

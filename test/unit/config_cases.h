@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Tables for tests of the configuration: a document, and the parts of every message about it. In
- * them ' stands for ", * for any text within a line, @ for the names of the allocators, and ^ for
- * the names of the meters in a message about an unknown one.
+ * Tables for tests of the configuration: a document, and every message about it, without its words
+ * (message_lines.h). In them ' stands for ", and * for any text within a line.
  */
 #ifndef WEIR_TEST_CONFIG_CASES_H
 #define WEIR_TEST_CONFIG_CASES_H
@@ -20,11 +19,9 @@
 
 #include <cmocka.h>
 
-#include "message_parts.h"
+#include "message_lines.h"
 
-#include "allocate/allocate.h"
 #include "config/load.h"
-#include "meter/meters.h"
 #include "policy/config.h"
 
 #define PORTS  "'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
@@ -47,77 +44,47 @@
 #define NAME63    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 #define TEN(text) text text text text text text text text text text
 
-#define EXPECTED_RATE    "expected bit/s such as '10Mbit/s'\n"
-#define MEANT(text)      ": did you mean '" text "'?\n"
-#define MEANT_RATE(text) "expected bit/s such as '10Mbit/s'" MEANT(text)
-#define RATE_RANGE       "expected 8kbit/s to 400Gbit/s\n"
-#define EXPECTED_PREFIX  "expected a prefix such as '192.0.2.0/24' or '2001:db8::/32'\n"
-
-#define UNKNOWN_KEY "unknown key: expected*see*\n" /* not similar to any key */
-#define DUPLICATE   ": duplicate key: expected it once: line 1 has it too\n"
-
 struct config_case {
 	const char *document;
 	const char *messages; /* all, in order; a document with warnings only is accepted */
 };
 
-static inline void put_meter_names(FILE *out)
-{
-#define METER_QUOTED(constant, member, prefix, state, profile, set, name, ...) "\"" name "\"",
-	static const char *const names[] = {METERS_TO_CHOOSE(METER_QUOTED, METER_QUOTED)};
-#undef METER_QUOTED
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		fprintf(out, "%s%s", i > 0 ? " or " : "", names[i]);
-}
-
 static inline char *with_quotes(const char *text)
 {
-	char *copy = NULL;
-	size_t size;
-	FILE *out = open_memstream(&copy, &size);
+	char *copy = strdup(text);
 
-	assert_non_null(out);
-	for (; *text != '\0'; text++) {
-		if (*text == '@')
-			fputs(allocator_names(), out);
-		else if (*text == '^')
-			put_meter_names(out);
-		else
-			fputc(*text == '\'' ? '"' : *text, out);
-	}
-	fclose(out);
+	assert_non_null(copy);
+	for (char *at = copy; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
 	return copy;
 }
 
-/* Parses the text as file "w.json". The caller frees the messages. */
+/* Reads the text as file "w.json". The caller frees the messages: see message_lines.h. */
 static inline int parse_config_case(
 	const char *text, size_t len, char **messages, struct config **out)
 {
-	size_t size;
-	FILE *err = open_memstream(messages, &size);
+	struct message_lines lines;
+	struct config_load load = {.path = "w.json", .text = text, .len = len};
 	int rc;
 
-	assert_non_null(err);
-	rc = config_parse(text, len, "w.json", err, out);
-	fclose(err);
-	assert_true((rc == 0) == (*out != NULL));
+	load.diagnostics = message_lines_begin(&lines);
+	rc = config_load_with(&load, out);
+	*messages = message_lines_end(&lines);
+	if (rc != (lines.diagnostics.errors > 0 ? -EINVAL : 0) || (rc == 0) != (*out != NULL))
+		fail_msg("%s\nrc %d", text, rc);
 	return rc;
 }
 
-static inline bool has_error(const char *messages)
+/* Checks all messages about the text. */
+static inline void expect_messages(const char *text, size_t len, const char *expected)
 {
-	for (const char *line = messages; *line != '\0'; line = strchr(line, '\n') + 1) {
-		if (strncmp(line, "w.json:1: warning: ", strlen("w.json:1: warning: ")) != 0)
-			return true;
-	}
-	return false;
-}
+	struct config *config;
+	char *got;
 
-static inline unsigned print_case(const char *document, const char *got, const char *expected)
-{
-	print_error("%s\ngot:\n%sexpected the parts:\n%s", document, got, expected);
-	return 1;
+	parse_config_case(text, len, &got, &config);
+	assert_lines(got, expected);
+	config_free(config);
+	free(got);
 }
 
 static inline void run_cases(const struct config_case *cases)
@@ -125,35 +92,52 @@ static inline void run_cases(const struct config_case *cases)
 	unsigned failures = 0;
 
 	for (; cases->document != NULL; cases++) {
-		char *document = with_quotes(cases->document),
-		     *expected = with_quotes(cases->messages);
-		char *messages;
+		char *text = with_quotes(cases->document), *got;
 		struct config *config;
-		int rc = parse_config_case(document, strlen(document), &messages, &config);
 
-		if (!parts_fit(messages, expected))
-			failures += print_case(document, messages, expected);
-		if (rc != (has_error(expected) ? -EINVAL : 0))
-			fail_msg("%s\nrc %d", document, rc);
+		parse_config_case(text, strlen(text), &got, &config);
+		if (!message_lines_fit(got, cases->messages)) {
+			print_error("%s\ngot:\n%sexpected:\n%s\n", text, got, cases->messages);
+			failures++;
+		}
 		config_free(config);
-		free(messages);
-		free(document);
-		free(expected);
+		free(got);
+		free(text);
 	}
 	assert_int_equal(failures, 0);
 }
 
-static inline struct config *must_parse(const char *document)
+/* Returns the configuration of a valid document, which has no messages except those expected. */
+static inline struct config *must_accept(const char *document, const char *warnings)
 {
 	char *text = with_quotes(document), *messages;
 	struct config *config;
 
 	parse_config_case(text, strlen(text), &messages, &config);
-	if (config == NULL || *messages != '\0')
+	if (config == NULL || !message_lines_fit(messages, warnings))
 		fail_msg("%s\n%s", text, messages);
 	free(text);
 	free(messages);
 	return config;
+}
+
+/* Like must_accept(), with any warnings. */
+static inline struct config *must_read(const char *document)
+{
+	char *text = with_quotes(document), *messages;
+	struct config *config;
+
+	parse_config_case(text, strlen(text), &messages, &config);
+	if (config == NULL)
+		fail_msg("%s\n%s", text, messages);
+	free(text);
+	free(messages);
+	return config;
+}
+
+static inline struct config *must_parse(const char *document)
+{
+	return must_accept(document, "");
 }
 
 #endif

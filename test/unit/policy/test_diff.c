@@ -24,19 +24,6 @@ END_POINTER(config_diff_free, struct config_diff *)
 #define LIMITER(members, policies) \
 	"{'limiter': 'me', " PORTS WIRES ", " members "'policies': [" policies "]}"
 
-static struct config *load_config(const char *document)
-{
-	char *text = with_quotes(document), *messages;
-	struct config *config;
-
-	parse_config_case(text, strlen(text), &messages, &config);
-	if (config == NULL)
-		fail_msg("%s\n%s", text, messages);
-	free(text);
-	free(messages);
-	return config;
-}
-
 static void accept_itself(const struct config *config)
 {
 	ENDED_BY(config_diff_free_at) struct config_diff *diff;
@@ -50,7 +37,7 @@ static void accept_itself(const struct config *config)
  */
 static void refuse_change(const char *a, const char *b, const char *place)
 {
-	struct config *configs[2] = {load_config(a), load_config(b)};
+	struct config *configs[2] = {must_read(a), must_read(b)};
 	char expected[256];
 
 	snprintf(expected, sizeof(expected),
@@ -92,7 +79,7 @@ TEST(test_lines)
 			":2: idle: "},
 	};
 	char path[] = "/tmp/test_diff_XXXXXX", expected[256];
-	struct config *running = load_config(before), *config;
+	struct config *running = must_read(before), *config;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
@@ -140,8 +127,8 @@ TEST(test_keys_may_change)
 	const unsigned n = COUNT(documents);
 
 	for (unsigned i = 0; i < n * n; i++) {
-		struct config *old = load_config(documents[i / n]);
-		struct config *config = load_config(documents[i % n]);
+		struct config *old = must_read(documents[i / n]);
+		struct config *config = must_read(documents[i % n]);
 		struct config_diff *diff;
 
 		assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
@@ -351,7 +338,7 @@ TEST(test_fixed_parts)
 
 static struct config_diff *diff_of(const char *a, const char *b)
 {
-	struct config *old = load_config(a), *config = load_config(b);
+	struct config *old = must_read(a), *config = must_read(b);
 	struct config_diff *diff;
 
 	assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
@@ -545,7 +532,7 @@ TEST(test_overlaps)
 			snprintf(documents[k], sizeof(documents[k]),
 				POLICIES("{'name': 'p', 'limit': '10Mbit/s', 'match': {%s}}"),
 				members[k]);
-			configs[k] = load_config(documents[k]);
+			configs[k] = must_read(documents[k]);
 		}
 		for (unsigned k = 0; k < 2; k++)
 			if (match_overlaps(&configs[k]->policies[0].match,
@@ -608,8 +595,8 @@ TEST(test_retargets)
 
 		snprintf(documents[0], sizeof(documents[0]), POLICIES("%s"), rows[i].before);
 		snprintf(documents[1], sizeof(documents[1]), POLICIES("%s"), rows[i].after);
-		old = load_config(documents[0]);
-		new = load_config(documents[1]);
+		old = must_read(documents[0]);
+		new = must_read(documents[1]);
 		diff = diff_of(documents[0], documents[1]);
 		if (policies_retarget(diff, old->policies, old->n_policies, new->policies, keeps,
 			    rows[i].pairs) != rows[i].retargets)

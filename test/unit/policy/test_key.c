@@ -8,6 +8,8 @@
 #include "check.h"
 
 #include "config_cases.h"
+
+#include "allocate/allocate.h"
 #include "policy/key.h"
 
 #define MILLION 1000000
@@ -77,8 +79,7 @@ TEST(test_one_file)
 	static const struct config_case cases[] = {
 		{POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'match': {'vlan': 1}}, "
 			  "{'name': 'b', 'limit': '1Mbit/s', 'match': {'vlan': 2}}"),
-			"w.json:1: policies[1] 'b'.name: same 64-bit hash of the name as "
-			"policies[0] 'a' (w.json:1)*unique*\n"},
+			"policies[1].name: not_unique: 64-bit hash of the name, *policies[0] 'a' (w.json:1)"},
 		{0},
 	};
 

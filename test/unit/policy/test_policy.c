@@ -19,72 +19,48 @@ TEST(test_policy)
 #define LIMIT(text) POLICY(", 'limit': " text)
 	static const struct config_case cases[] = {
 		{LIMIT("'8kbit/s'"), ""},
-		{LIMIT("'7999bit/s'"), "w.json:1: policies[0] 'p'.limit: '7999bit/s': " RATE_RANGE},
+		{LIMIT("'7999bit/s'"), "policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s"},
 		{LIMIT("'400Gbit/s'"), ""},
 		{LIMIT("'400.000000001Gbit/s'"),
-			"w.json:1: policies[0] 'p'.limit: '400.000000001Gbit/s': " RATE_RANGE},
-		{LIMIT("'0bit/s'"), "w.json:1: policies[0] 'p'.limit: '0bit/s': " RATE_RANGE},
-		{LIMIT("'-10Mbit/s'"), "w.json:1: policies[0] 'p'.limit: '-10Mbit/s': " RATE_RANGE},
+			"policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s"},
+		{LIMIT("'0bit/s'"), "policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s"},
+		{LIMIT("'-10Mbit/s'"), "policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s"},
 		{LIMIT("'20000000Tbit/s'"),
-			"w.json:1: policies[0] 'p'.limit: '20000000Tbit/s': " RATE_RANGE},
-		{LIMIT("'10Mbit'"),
-			"w.json:1: policies[0] 'p'.limit: '10Mbit': " MEANT_RATE("10Mbit/s")},
-		{LIMIT("'1MB'"), "w.json:1: policies[0] 'p'.limit: '1MB': " EXPECTED_RATE},
-		{LIMIT("10000000"), "w.json:1: policies[0] 'p'.limit: 10000000: " EXPECTED_RATE},
-		{LIMIT("null"), "w.json:1: policies[0] 'p'.limit: null: " EXPECTED_RATE},
-		{LIMIT("['10Mbit/s']"),
-			"w.json:1: policies[0] 'p'.limit: an array: " EXPECTED_RATE},
-		{POLICY(""), "w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_RATE},
-		{LIMIT("'10000.0001kbit/s'"),
-			"w.json:1: policies[0] 'p'.limit: '10000.0001kbit/s': "
-			"expected a whole number of bit/s\n"},
+			"policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s"},
+		{LIMIT("'10Mbit'"), "policies[0].limit: wrong_value: *did you mean '10Mbit/s'?"},
+		{LIMIT("'1MB'"), "policies[0].limit: wrong_value"},
+		{LIMIT("10000000"), "policies[0].limit: wrong_value"},
+		{LIMIT("null"), "policies[0].limit: wrong_value"},
+		{LIMIT("['10Mbit/s']"), "policies[0].limit: wrong_value"},
+		{POLICY(""), "policies[0].limit: wrong_value"},
+		{LIMIT("'10000.0001kbit/s'"), "policies[0].limit: not_multiple: bit/s"},
 		{LIMITED(", 'burst': '4GiB'"), ""},
 		{LIMITED(", 'burst': '4294967297B'"),
-			"w.json:1: policies[0] 'p'.burst: '4294967297B': expected 1B to 4GiB\n"},
-		{LIMITED(", 'burst': '0B'"),
-			"w.json:1: policies[0] 'p'.burst: '0B': expected 1B to 4GiB\n"},
+			"policies[0].burst: out_of_range: 1B to 4GiB"},
+		{LIMITED(", 'burst': '0B'"), "policies[0].burst: out_of_range: 1B to 4GiB"},
 		{LIMITED(", 'burst': '1518B', 'match': {'proto': 'udp'}"), ""},
 		{LIMITED(", 'burst': '1517B', 'match': {'proto': 'udp'}"),
-			"w.json:1: warning: policies[0] 'p'.burst: '1517B': less than 1518 bytes, so the "
-			"largest frames never pass\n"},
-		{LIMITED(", 'burst': '12kbit'"),
-			"w.json:1: policies[0] 'p'.burst: '12kbit': expected "
-			"bytes such as '75kB' or '64KiB'\n"},
+			"warning: policies[0].burst: burst_below_frame: 1518"},
+		{LIMITED(", 'burst': '12kbit'"), "policies[0].burst: wrong_value"},
 		{LIMITED(", 'allocator': 'static'"), ""},
-		{LIMITED(", 'allocator': 'magic'"),
-			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
-		{LIMITED(", 'allocator': 3"),
-			"w.json:1: policies[0] 'p'.allocator: 3: expected one of @\n"},
+		{LIMITED(", 'allocator': 'magic'"), "policies[0].allocator: not_one_of"},
+		{LIMITED(", 'allocator': 3"), "policies[0].allocator: not_one_of"},
 		{LIMITED(", 'allocator': 'central', 'meter': 'token-bucket', 'action': 'drop'"),
 			""},
 		{LIMITED(", 'meter': 'leaky', 'action': 'delay', 'accounting': 'L3'"),
-			"w.json:1: policies[0] 'p'.meter: 'leaky': expected ^*\n"
-			"w.json:1: policies[0] 'p'.action: 'delay': expected 'drop' or 'mark' or "
-			"'count' or 'shape': did you mean 'shape'?\n"
-			"w.json:1: policies[0] 'p'.accounting: 'L3': expected 'l3' or 'l2' or 'wire': did you mean 'l3'?\n"},
-		{LIMITED(", 'interval': '10ms'"), ""},
-		{LIMITED(", 'interval': '9999us'"),
-			"w.json:1: policies[0] 'p'.interval: '9999us': expected 10ms to 1s\n"},
-		{LIMITED(", 'interval': '1s'"), ""},
-		{LIMITED(", 'interval': '1.000000001s'"),
-			"w.json:1: policies[0] 'p'.interval: '1.000000001s': expected 10ms to 1s\n"},
+			"policies[0].meter: wrong_choice: *did you mean 'token-bucket'?\n"
+			"policies[0].action: wrong_choice: *did you mean 'shape'?\n"
+			"policies[0].accounting: wrong_choice: *did you mean 'l3'?"},
 		{LIMITED(", 'ewma': 0"), ""},
 		{LIMITED(", 'ewma': 0.999"), ""},
-		{LIMITED(", 'ewma': 1"),
-			"w.json:1: policies[0] 'p'.ewma: 1: expected a number from 0 to less than 1\n"},
-		{LIMITED(", 'ewma': -0.001"),
-			"w.json:1: policies[0] 'p'.ewma: -0.001: expected a number from 0 to less than "
-			"1\n"},
-		{LIMITED(", 'ewma': '0.1'"),
-			"w.json:1: policies[0] 'p'.ewma: '0.1': expected a number from 0 to less than "
-			"1\n"},
-		{LIMITED(", 'limt': 1"),
-			"w.json:1: policies[0] 'p'.limt: unknown key: did you mean 'limit'?\n"},
+		{LIMITED(", 'ewma': 1"), "policies[0].ewma: number_range: 0, less than , 1"},
+		{LIMITED(", 'ewma': -0.001"), "policies[0].ewma: number_range: 0, less than , 1"},
+		{LIMITED(", 'ewma': '0.1'"), "policies[0].ewma: number_range: 0, less than , 1"},
+		{LIMITED(", 'limt': 1"), "policies[0].limt: unknown_key: did you mean 'limit'?"},
 		{GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "]"), ""},
 		{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
 		 "]}, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': 'central'}]}",
-			"w.json:1: policies[0] 'p'.allocator: 'central': expected an allocator that can "
-			"share the limit between 2 limiters\n"},
+			"policies[0].allocator: allocator_not_shared: 2"},
 		{0},
 	};
 
@@ -93,86 +69,61 @@ TEST(test_policy)
 
 TEST(test_match)
 {
-#define DST_REFUSED(text)                                                                   \
-	{                                                                                   \
-		MATCH("'dst': '" text "'"),                                                 \
-			"w.json:1: policies[0] 'p'.match.dst: '" text "': " EXPECTED_PREFIX \
+#define DST_REFUSED(text)                                                         \
+	{                                                                         \
+		MATCH("'dst': '" text "'"), "policies[0].match.dst: wrong_prefix" \
 	}
-#define DST_ADVISED(text, remedy)                                                                 \
-	{                                                                                         \
-		MATCH("'dst': '" text "'"),                                                       \
-			"w.json:1: policies[0] 'p'.match.dst: '" text                             \
-			"': expected a prefix such as '192.0.2.0/24' or '2001:db8::/32': " remedy \
-			"\n"                                                                      \
+#define DST_ADVISED(text, remedy)                                                          \
+	{                                                                                  \
+		MATCH("'dst': '" text "'"), "policies[0].match.dst: wrong_prefix: " remedy \
 	}
-#define MAPPED(text, right)                                                                      \
-	{                                                                                        \
-		MATCH("'dst': '" text "'"),                                                      \
-			"w.json:1: policies[0] 'p'.match.dst: '" text                            \
-			"': expected an IPv4 prefix as such: packets do not have it as an IPv6 " \
-			"address" MEANT(right)                                                   \
-	}
-#define EXPECTED_PROTO    "expected a protocol such as 'tcp' or 'udp', or its number from 1 to 255\n"
-#define EXPECTED_NO_PORTS "*'proto'*'tcp'*\n"
-#define PORTS_REFUSED(text)                                                               \
+#define MAPPED(text, right)                                                               \
 	{                                                                                 \
-		MATCH("'dst-port': " text),                                               \
-			"w.json:1: policies[0] 'p'.match.dst-port: " text                 \
-			": expected a port such as 443, or a range such as '1024-2047'\n" \
+		MATCH("'dst': '" text "'"),                                               \
+			"policies[0].match.dst: prefix_mapped: did you mean '" right "'?" \
 	}
-#define HOST_BITS(text, right)                                                              \
-	{                                                                                   \
-		MATCH("'dst': '" text "'"), "w.json:1: policies[0] 'p'.match.dst: '" text   \
-					    "': expected no host bits, as in '" right "'\n" \
+#define PORTS_REFUSED(text)                                                           \
+	{                                                                             \
+		MATCH("'dst-port': " text), "policies[0].match.dst-port: wrong_ports" \
+	}
+#define HOST_BITS(text, right)                                                                \
+	{                                                                                     \
+		MATCH("'dst': '" text "'"), "policies[0].match.dst: prefix_host_bits: " right \
 	}
 	static const struct config_case cases[] = {
 		{MATCH(""), ""},
 		{MATCH("'wire': 'w', 'direction': 'b-to-a', 'vlan': 4094, 'dscp': 63"), ""},
 		{MATCH("'vlan': 0, 'dscp': 0"), ""},
 		{MATCH("'wire': 'x', 'direction': 'any', 'vlan': 4095, 'dscp': 64"),
-			"w.json:1: policies[0] 'p'.match.wire: 'x': expected the name of a wire in "
-			"'wires'\n"
-			"w.json:1: policies[0] 'p'.match.direction: 'any': expected 'a-to-b' or "
-			"'b-to-a'\n"
-			"w.json:1: policies[0] 'p'.match.vlan: 4095: expected a whole number from 0 to "
-			"4094\n"
-			"w.json:1: policies[0] 'p'.match.dscp: 64: expected a DSCP from 0 to 63, or its name such as 'ef', 'af41' or 'cs5'\n"},
+			"policies[0].match.wire: no_such_wire\n"
+			"policies[0].match.direction: wrong_choice\n"
+			"policies[0].match.vlan: integer_range: 0, 4094\n"
+			"policies[0].match.dscp: wrong_dscp"},
 		{MATCH("'vlan': -1, 'dscp': null"),
-			"w.json:1: policies[0] 'p'.match.vlan: -1: expected a whole number from 0 to "
-			"4094\n"
-			"w.json:1: policies[0] 'p'.match.dscp: null: expected a DSCP from 0 to 63, or its name such as 'ef', 'af41' or 'cs5'\n"},
+			"policies[0].match.vlan: integer_range: 0, 4094\n"
+			"policies[0].match.dscp: wrong_dscp"},
 		{MATCH("'proto': 'tcp', 'dst-port': 443, 'src-port': '1024-65535'"), ""},
 		{MATCH("'proto': 1"), ""},
 		{MATCH("'proto': 255"), ""},
 		{MATCH("'dst-port': '80'"), ""},
 		{MATCH("'dst-port': '80-80'"), ""},
-		{MATCH("'proto': 0"), "w.json:1: policies[0] 'p'.match.proto: 0: " EXPECTED_PROTO},
-		{MATCH("'proto': 256"),
-			"w.json:1: policies[0] 'p'.match.proto: 256: " EXPECTED_PROTO},
-		{MATCH("'proto': '6'"),
-			"w.json:1: policies[0] 'p'.match.proto: '6': " EXPECTED_PROTO},
-		{MATCH("'proto': 6.0"),
-			"w.json:1: policies[0] 'p'.match.proto: 6.0: " EXPECTED_PROTO},
+		{MATCH("'proto': 0"), "policies[0].match.proto: wrong_proto"},
+		{MATCH("'proto': 256"), "policies[0].match.proto: wrong_proto"},
+		{MATCH("'proto': '6'"), "policies[0].match.proto: wrong_proto"},
+		{MATCH("'proto': 6.0"), "policies[0].match.proto: wrong_proto"},
 		{MATCH("'proto': 'tpc'"),
-			"w.json:1: policies[0] 'p'.match.proto: 'tpc': expected a protocol such as "
-			"'tcp' or 'udp', or its number from 1 to 255" MEANT("tcp")},
-		{MATCH("'wire': 'W'"),
-			"w.json:1: policies[0] 'p'.match.wire: 'W': expected the name of a wire in "
-			"'wires'" MEANT("w")},
-		{MATCH("'wire': 7"),
-			"w.json:1: policies[0] 'p'.match.wire: 7: expected the name of a wire in "
-			"'wires'\n"},
+			"policies[0].match.proto: wrong_proto: *did you mean 'tcp'?"},
+		{MATCH("'wire': 'W'"), "policies[0].match.wire: no_such_wire: did you mean 'w'?"},
+		{MATCH("'wire': 7"), "policies[0].match.wire: no_such_wire"},
 		/* An error of one key is not reported for the others. */
 		{MATCH("'vlan': -1, 'src': '10.0.0.0/8', 'dst': '::/0'"),
-			"w.json:1: policies[0] 'p'.match.vlan: -1: expected a whole number from 0 to "
-			"4094\n"},
+			"policies[0].match.vlan: integer_range: 0, 4094"},
 		{MATCH("'dst-port': 1, 'src-port': 65535"), ""},
 		PORTS_REFUSED("0"),
 		PORTS_REFUSED("65536"),
 		PORTS_REFUSED("80.5"),
 		{MATCH("'dst-port': '80-20'"),
-			"w.json:1: policies[0] 'p'.match.dst-port: '80-20': expected a port such as 443, or a range such as '1024-2047'" MEANT(
-				"20-80")},
+			"policies[0].match.dst-port: wrong_ports: did you mean '20-80'?"},
 		PORTS_REFUSED("'0-20'"),
 		PORTS_REFUSED("'20-65536'"),
 		PORTS_REFUSED("'020'"),
@@ -181,21 +132,20 @@ TEST(test_match)
 		PORTS_REFUSED("'20-80,443'"),
 		PORTS_REFUSED("''"),
 		{MATCH("'proto': 'icmp', 'dst-port': 80"),
-			"w.json:1: policies[0] 'p'.match*'dst-port'" EXPECTED_NO_PORTS},
+			"policies[0].match.dst-port: ports_need_proto"},
 		{MATCH("'proto': 50, 'src-port': 80"),
-			"w.json:1: policies[0] 'p'.match*'src-port'" EXPECTED_NO_PORTS},
+			"policies[0].match.src-port: ports_need_proto"},
 		{MATCH("'dts': '10.0.0.0/8'"),
-			"w.json:1: policies[0] 'p'.match.dts: unknown key: did you mean 'dst'?\n"},
-		{LIMITED(", 'match': 'all'"), "w.json:1: policies[0] 'p'.match: 'all': expected an "
-					      "object\n"},
+			"policies[0].match.dts: unknown_key: did you mean 'dst'?"},
+		{LIMITED(", 'match': 'all'"), "policies[0].match: not_object"},
 		{MATCH("'src': '10.0.0.0/8', 'dst': '192.0.2.255/32'"), ""},
 		{MATCH("'dst': '0.0.0.0/0'"), ""},
 		{MATCH("'dst': '::/0'"), ""},
 		{MATCH("'src': '::1/128', 'dst': '2001:db8::/32'"), ""},
 		{MATCH("'src': '10.0.0.0/8', 'dst': '::/0'"),
-			"w.json:1: policies[0] 'p'.match: *src is IPv4*dst is IPv6*\n"},
+			"policies[0].match: families_differ: 4, 6"},
 		{MATCH("'src': '::/0', 'dst': '0.0.0.0/0'"),
-			"w.json:1: policies[0] 'p'.match: *src is IPv6*dst is IPv4*\n"},
+			"policies[0].match: families_differ: 6, 4"},
 		DST_ADVISED("192.0.2.0/33", "a prefix of IPv4 has at most 32 bits"),
 		DST_ADVISED("2001:db8::/129", "a prefix of IPv6 has at most 128 bits"),
 		DST_ADVISED("192.0.2.0", "did you mean '192.0.2.0/32'?"),
@@ -235,7 +185,6 @@ TEST(test_policies)
 {
 #define P(name, members) "{'name': '" name "', 'limit': '10Mbit/s'" members "}"
 #define PM(name, match)  P(name, ", 'match': {" match "}")
-#define SAME_MATCH       "same match*policies[0] 'a' (w.json:1)*unique*\n"
 	static const struct config_case cases[] = {
 		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'src': '10.0.0.0/8'")), ""},
 		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'dst': '10.0.0.0/9'")), ""},
@@ -246,31 +195,30 @@ TEST(test_policies)
 			 "c", "'wire': 'w'") ", " PM("d", "'direction': 'a-to-b'")),
 			""},
 		{POLICIES(P("a", "") ", " P("b", "")),
-			"w.json:1: policies[1] 'b'.match: " SAME_MATCH},
+			"policies[1].match: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{POLICIES(P("a", "") ", " PM("b", "")),
-			"w.json:1: policies[1] 'b'.match: " SAME_MATCH},
+			"policies[1].match: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{POLICIES(PM("a", "'vlan': 7, 'dst': '10.0.0.0/8'") ", " PM(
 			 "b", "'vlan': 8, 'dst': '10.0.0.0/8'") ", " PM("c",
 			 "'dst': '10.0.0.0/8', 'vlan': 7")),
-			"w.json:1: policies[2] 'c'.match: " SAME_MATCH},
+			"policies[2].match: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{POLICIES(PM("a", "'dst-port': 80") ", " PM("b", "'src-port': 80") ", " PM(
 			 "c", "'dst-port': '80-81'") ", " PM("d",
 			 "'proto': 17, 'dst-port': 80") ", " PM("e", "'src-port': 81")),
 			""},
 		{POLICIES(PM("a", "'proto': 'udp', 'dst-port': 80") ", " PM(
 			 "b", "'proto': 17, 'dst-port': '80-80'")),
-			"w.json:1: policies[1] 'b'.match: " SAME_MATCH},
+			"policies[1].match: duplicate_match: policies[0] 'a' (w.json:1)"},
 		/* A match that was refused is not compared. */
 		{POLICIES(PM("a", "'dst': 'x'") ", " PM("b", "'dst': 'y'")),
-			"w.json:1: policies[0] 'a'.match.dst: 'x': " EXPECTED_PREFIX
-			"w.json:1: policies[1] 'b'.match.dst: 'y': " EXPECTED_PREFIX},
+			"policies[0].match.dst: wrong_prefix\n"
+			"policies[1].match.dst: wrong_prefix"},
 		{POLICIES(P("a", "") ", " PM("a", "'vlan': 1") ", " PM("a", "'vlan': 2")),
-			"w.json:1: policies[1] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"
-			"w.json:1: policies[2] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"},
+			"policies[1].name: not_unique: name, *policies[0] 'a' (w.json:1)\n"
+			"policies[2].name: not_unique: name, *policies[0] 'a' (w.json:1)"},
 		/* Two names with the same 32-bit FNV-1a hash are different. */
 		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")), ""},
-		{POLICIES("[], " P("b", "")), "w.json:1: policies[0]: an empty array: expected an "
-					      "object\n"},
+		{POLICIES("[], " P("b", "")), "policies[0]: not_object"},
 		{0},
 	};
 
@@ -281,9 +229,6 @@ TEST(test_policies)
 TEST(test_count)
 {
 #define COUNTED(what, members) POLICY(", 'count': '" what "', " members)
-#define EXPECTED_COUNT_RATE \
-	"expected a number per time such as '500/s', '100/min', '10k/h' or '5/d'*\n"
-#define COUNT_RANGE "expected 1/d to 1G/s\n"
 	static const struct config_case cases[] = {
 		{COUNTED("bytes", "'limit': '10Mbit/s', 'burst': '512KiB'"), ""},
 		{COUNTED("packets", "'limit': '500/s'"), ""},
@@ -292,25 +237,22 @@ TEST(test_count)
 		{POLICY(", 'burst': '512KiB', 'limit': '10Mbit/s', 'count': 'bytes'"), ""},
 		{COUNTED("packets", "'limit': '600/min', 'burst': '100'"), ""},
 		{COUNTED("packets", "'limit': '900/h', 'burst': '10k'"), ""},
-		{COUNTED("bytes", "'limit': '500/s'"),
-			"w.json:1: policies[0] 'p'.limit: '500/s': " EXPECTED_RATE},
+		{COUNTED("bytes", "'limit': '500/s'"), "policies[0].limit: wrong_value"},
 		{COUNTED("packets", "'limit': '10Mbit/s'"),
-			"w.json:1: policies[0] 'p'.limit: '10Mbit/s': " EXPECTED_COUNT_RATE},
+			"policies[0].limit: wrong_count_rate: packets"},
 		{COUNTED("packets", "'limit': 500"),
-			"w.json:1: policies[0] 'p'.limit: 500: " EXPECTED_COUNT_RATE},
-		{COUNTED("flows", "'limit': '500'"),
-			"w.json:1: policies[0] 'p'.limit: '500': " EXPECTED_COUNT_RATE},
-		{POLICY(", 'count': 'flows'"),
-			"w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_COUNT_RATE},
+			"policies[0].limit: wrong_count_rate: packets"},
+		{COUNTED("flows", "'limit': '500'"), "policies[0].limit: wrong_count_rate: flows"},
+		{POLICY(", 'count': 'flows'"), "policies[0].limit: wrong_count_rate: flows"},
 		{COUNTED("packets", "'limit': '0.125/s'"), ""},
 		{COUNTED("packets", "'limit': '450/h'"), ""},
 		{COUNTED("packets", "'limit': '0/s'"),
-			"w.json:1: policies[0] 'p'.limit: '0/s': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '-1/s'"),
-			"w.json:1: policies[0] 'p'.limit: '-1/s': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '1G/s'"), ""},
 		{COUNTED("packets", "'limit': '1000000000.125/s'"),
-			"w.json:1: policies[0] 'p'.limit: '1000000000.125/s': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '100/min'"), ""},
 		{COUNTED("flows", "'limit': '1000/h'"), ""},
 		{COUNTED("packets", "'limit': '5/min'"), ""},
@@ -318,54 +260,47 @@ TEST(test_count)
 		{COUNTED("packets", "'limit': '1/d'"), ""},
 		{COUNTED("packets", "'limit': '0.125/h'"), ""},
 		{COUNTED("packets", "'limit': '0.875/d'"),
-			"w.json:1: policies[0] 'p'.limit: '0.875/d': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '60G/min'"), ""},
 		{COUNTED("packets", "'limit': '60000000000.125/min'"),
-			"w.json:1: policies[0] 'p'.limit: '60000000000.125/min': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '99999999999999999999/d'"),
-			"w.json:1: policies[0] 'p'.limit: '99999999999999999999/d': " COUNT_RANGE},
+			"policies[0].limit: out_of_range: 1/d to 1G/s"},
 		{COUNTED("packets", "'limit': '5/week'"),
-			"w.json:1: policies[0] 'p'.limit: '5/week': " EXPECTED_COUNT_RATE},
-		{COUNTED("bytes", "'limit': '100/min'"),
-			"w.json:1: policies[0] 'p'.limit: '100/min': " EXPECTED_RATE},
+			"policies[0].limit: wrong_count_rate: packets"},
+		{COUNTED("bytes", "'limit': '100/min'"), "policies[0].limit: wrong_value"},
 		{COUNTED("flows", "'limit': '0.3/s'"),
-			"w.json:1: policies[0] 'p'.limit: '0.3/s': expected whole numbers, halves, "
-			"quarters or eighths, such as '0.25/s'\n"},
+			"policies[0].limit: count_rate_fraction: 0.25/s"},
 		{COUNTED("flows", "'limit': '10.3/min'"),
-			"w.json:1: policies[0] 'p'.limit: '10.3/min': expected whole numbers, halves, "
-			"quarters or eighths, such as '10.25/min'\n"},
+			"policies[0].limit: count_rate_fraction: 10.25/min"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 0"),
-			"w.json:1: policies[0] 'p'.burst: 0: expected 1 to 1G\n"},
+			"policies[0].burst: out_of_range: 1 to 1G"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '0'"),
-			"w.json:1: policies[0] 'p'.burst: '0': expected 1 to 1G\n"},
+			"policies[0].burst: out_of_range: 1 to 1G"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000000"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000001"),
-			"w.json:1: policies[0] 'p'.burst: 1000000001: expected 1 to 1G\n"},
+			"policies[0].burst: out_of_range: 1 to 1G"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '64KiB'"),
-			"w.json:1: policies[0] 'p'.burst: '64KiB': expected a number such as 100 or '10k'*\n"},
+			"policies[0].burst: wrong_value"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1.5"),
-			"w.json:1: policies[0] 'p'.burst: 1.5: expected a number such as 100 or '10k'*\n"},
+			"policies[0].burst: wrong_value"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '1.5'"),
-			"w.json:1: policies[0] 'p'.burst: '1.5': expected a whole number of packets or "
-			"flows\n"},
+			"policies[0].burst: not_multiple: packets or flows"},
 		{COUNTED("bytes", "'limit': '1Mbit/s', 'burst': 100000"),
-			"w.json:1: policies[0] 'p'.burst: 100000: expected bytes such as '75kB' or "
-			"'64KiB'\n"},
+			"policies[0].burst: wrong_value"},
 		/* Values in the unit of a wrong "count" are not checked. */
 		{COUNTED("requests", "'limit': '10Mbit/s', 'burst': '64KiB'"),
-			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
-			"'flows'\n"},
+			"policies[0].count: wrong_choice"},
 		{COUNTED("flows", "'limit': '5/s', 'meter': 'phantom'"),
-			"w.json:1: policies[0] 'p'*'meter'*'count': 'flows'*another meter\n"},
+			"policies[0].meter: meter_excludes_flows"},
 		{COUNTED("flows", "'limit': '5/s', 'meter': 'srtcm'"),
-			"w.json:1: policies[0] 'p'*'meter'*'count': 'flows'*another meter\n"},
+			"policies[0].meter: meter_excludes_flows"},
 		{COUNTED("requests", "'limit': '10k/s', 'burst': 100, 'accounting': 'l2'"),
-			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
-			"'flows'\n"},
+			"policies[0].count: wrong_choice"},
 		{COUNTED("bytes", "'limit': '1Mbit/s', 'accounting': 'l2'"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'accounting': 'l3'"),
-			"w.json:1: policies[0] 'p'*'accounting'*'count': 'bytes'\n"},
+			"policies[0].accounting: key_required: 'count': 'bytes'"},
 		{0},
 	};
 
@@ -379,72 +314,52 @@ TEST(test_meter)
 #define PACKETS(limit, window)                                                          \
 	POLICY(", 'window': '" window "', 'meter': 'fixed-window', 'count': 'packets'," \
 	       " 'limit': '" limit "'")
-#define WHOLE(text) "expected a time in which the limit is a whole number, such as '" text "'\n"
 	static const struct config_case cases[] = {
 		{METER("token-bucket"), ""},
 		{METER("gcra"), ""},
 		{METER("random-drop"), ""},
 		{WINDOW("fixed-window", "1s"), ""},
 		{WINDOW("hybrid", "1s"), ""},
-		{METER("fixed-window"),
-			"w.json:1: policies[0] 'p'.window: missing: expected a time such "
-			"as '1s' for this meter\n"},
-		{METER("hybrid"),
-			"w.json:1: policies[0] 'p'.window: missing: expected a time such as "
-			"'1s' for this meter\n"},
+		{METER("fixed-window"), "policies[0].window: window_missing"},
+		{METER("hybrid"), "policies[0].window: window_missing"},
 		{LIMITED(", 'window': '1s'"),
-			"w.json:1: policies[0] 'p'*'window'*'meter': 'fixed-window' or 'hybrid'\n"},
+			"policies[0].window: key_required: 'meter': 'fixed-window' or 'hybrid'"},
 		{WINDOW("gcra", "1s"),
-			"w.json:1: policies[0] 'p'*'window'*'meter': 'fixed-window' or 'hybrid'\n"},
-		{WINDOW("leaky", "1s"), "w.json:1: policies[0] 'p'.meter: 'leaky': expected ^*\n"},
+			"policies[0].window: key_required: 'meter': 'fixed-window' or 'hybrid'"},
+		{WINDOW("leaky", "1s"),
+			"policies[0].meter: wrong_choice: *did you mean 'token-bucket'?"},
 		{WINDOW("hybrid", "10ms"), ""},
-		{WINDOW("hybrid", "9.999999ms"),
-			"w.json:1: policies[0] 'p'.window: '9.999999ms': expected 10ms to 24h\n"},
 		{WINDOW("hybrid", "24h"), ""},
-		{WINDOW("hybrid", "86400.000000001s"),
-			"w.json:1: policies[0] 'p'.window: '86400.000000001s': expected 10ms to 24h\n"},
-		{WINDOW("hybrid", "1 day"),
-			"w.json:1: policies[0] 'p'.window: '1 day': expected a time such as '50ms'\n"},
+		{WINDOW("hybrid", "1 day"), "policies[0].window: wrong_value"},
 		{LIMITED(", 'meter': 'gcra', 'burst': '512KiB'"), ""},
 		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
-			"w.json:1: policies[0] 'p'*'burst'*'meter': 'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
+			"policies[0].burst: key_required: 'meter': 'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'"},
 		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
-			"w.json:1: policies[0] 'p'*'burst'*'meter': 'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
+			"policies[0].burst: key_required: 'meter': 'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'"},
 		/* A frame of the largest size must fit into a window. */
 		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
 		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
-			"w.json:1: warning: policies[0] 'p'.window: '10ms': the limit is 1517 bytes in "
-			"it, less than 1518, so the largest frames never pass\n"},
+			"warning: policies[0].window: window_below_frame: 1517, 1518"},
 		{PACKETS("500/s", "10ms"), ""},
-		{PACKETS("500/s", "11ms"),
-			"w.json:1: policies[0] 'p'.window: '11ms': " WHOLE("12ms")},
-		{PACKETS("500/s", "10.9ms"),
-			"w.json:1: policies[0] 'p'.window: '10.9ms': " WHOLE("10ms")},
-		{PACKETS("500/s", "10.000001ms"),
-			"w.json:1: policies[0] 'p'.window: '10.000001ms': " WHOLE("10ms")},
+		{PACKETS("500/s", "11ms"), "policies[0].window: window_not_whole: 12ms"},
+		{PACKETS("500/s", "10.9ms"), "policies[0].window: window_not_whole: 10ms"},
+		{PACKETS("500/s", "10.000001ms"), "policies[0].window: window_not_whole: 10ms"},
 		{PACKETS("600/min", "1min"), ""},
-		{PACKETS("10/s", "10ms"),
-			"w.json:1: policies[0] 'p'.window: '10ms': " WHOLE("100ms")},
+		{PACKETS("10/s", "10ms"), "policies[0].window: window_not_whole: 100ms"},
 		{PACKETS("0.125/s", "8s"), ""},
-		{PACKETS("0.125/s", "10ms"),
-			"w.json:1: policies[0] 'p'.window: '10ms': " WHOLE("8s")},
+		{PACKETS("0.125/s", "10ms"), "policies[0].window: window_not_whole: 8s"},
 		{PACKETS("0.375/s", "24h"), ""},
-		{PACKETS("0.375/s", "86399s"),
-			"w.json:1: policies[0] 'p'.window: '86399s': " WHOLE("24h")},
+		{PACKETS("0.375/s", "86399s"), "policies[0].window: window_not_whole: 24h"},
 		{PACKETS("1G/s", "10.000001ms"), ""},
-		{PACKETS("3/s", "333333333ns"),
-			"w.json:1: policies[0] 'p'.window: '333333333ns': " WHOLE("1s")},
+		{PACKETS("3/s", "333333333ns"), "policies[0].window: window_not_whole: 1s"},
 		{PACKETS("100/min", "1min"), ""},
 		{PACKETS("100/min", "3s"), ""},
-		{PACKETS("100/min", "1s"),
-			"w.json:1: policies[0] 'p'.window: '1s': " WHOLE("1.2s")},
-		{PACKETS("7/h", "1min"), "w.json:1: policies[0] 'p'.window: '1min': " WHOLE("1h")},
+		{PACKETS("100/min", "1s"), "policies[0].window: window_not_whole: 1.2s"},
+		{PACKETS("7/h", "1min"), "policies[0].window: window_not_whole: 1h"},
 		{PACKETS("10k/h", "1h"), ""},
 		{PACKETS("1/d", "24h"), ""},
-		{PACKETS("1/d", "12h"), "w.json:1: policies[0] 'p'.window: '12h': " WHOLE("24h")},
-		{PACKETS("7.5/d", "24h"),
-			"w.json:1: policies[0] 'p'.limit: '7.5/d': expected a whole number in a day, the "
-			"longest window, for this meter\n"},
+		{PACKETS("1/d", "12h"), "policies[0].window: window_not_whole: 24h"},
+		{PACKETS("7.5/d", "24h"), "policies[0].limit: window_never_whole"},
 		{0},
 	};
 
@@ -465,31 +380,24 @@ TEST(test_allocators)
 	"'}]}"
 #define FEW(limit, meter) FEW_BY("", limit, meter)
 #define TWO_WORKERS       "'workers': [1, 2], "
-#define EXPECTED_GTB      "expected 'token-bucket' with the allocator 'gtb'\n"
-#define GTB_WARNS         "w.json:1: warning: policies[0] 'p'.allocator: 'gtb': *'fps'*\n"
-#define EXPECTED_GRD      "expected 'token-bucket' or 'random-drop' with the allocator 'grd'\n"
 	static const struct config_case cases[] = {
 		{FEW("2/min", "fixed-window"), ""},
 		{FEW("1/min", "token-bucket"), ""},
-		{FEW("1/min", "hybrid"),
-			"w.json:1: warning: policies[0] 'p'.limit: '1/min': 1 in a window, of which each "
-			"worker of 2 limiters lets one pass, 2 in all: a token bucket divides it "
-			"exactly\n"},
+		{FEW("1/min", "hybrid"), "warning: policies[0].limit: window_divided: 1, 2, 2"},
 		{FEW_BY(TWO_WORKERS, "4/min", "hybrid"), ""},
 		{FEW_BY(TWO_WORKERS, "3/min", "hybrid"),
-			"w.json:1: warning: policies[0] 'p'.limit: '3/min': 3 in a window, of which each "
-			"worker of 2 limiters lets one pass, 4 in all: a token bucket divides it "
-			"exactly\n"},
-		{PAIR("gtb", "token-bucket"), GTB_WARNS},
-		{PAIR("gtb", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GTB},
+			"warning: policies[0].limit: window_divided: 3, 2, 4"},
+		{PAIR("gtb", "token-bucket"), "warning: policies[0].allocator: gtb_unfair"},
+		{PAIR("gtb", "gcra"), "policies[0].meter: meter_of_allocator: 'token-bucket', gtb"},
 		{PAIR("gtb", "random-drop"),
-			"w.json:1: policies[0] 'p'.meter: 'random-drop': " EXPECTED_GTB},
+			"policies[0].meter: meter_of_allocator: 'token-bucket', gtb"},
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid', 'allocator': 'gtb'"),
-			"w.json:1: policies[0] 'p'.meter: 'hybrid': " EXPECTED_GTB},
+			"policies[0].meter: meter_of_allocator: 'token-bucket', gtb"},
 		{IN_GROUP(", 'allocator': 'grd'"), ""},
 		{PAIR("grd", "random-drop"), ""},
 		{PAIR("grd", "token-bucket"), ""},
-		{PAIR("grd", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GRD},
+		{PAIR("grd", "gcra"),
+			"policies[0].meter: meter_of_allocator: 'token-bucket' or 'random-drop', grd"},
 		{PAIR("fps", "random-drop"), ""},
 		{PAIR("static", "random-drop"), ""},
 		{LIMITED(", 'allocator': 'central', 'meter': 'random-drop'"), ""},
@@ -498,18 +406,18 @@ TEST(test_allocators)
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid'"), ""},
 		/* A burst is checked with the default meter, also when no meter is given. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
-			"w.json:1: policies[0] 'p'*'burst' requires 'meter': 'token-bucket' with 'allocator': 'grd'\n"},
-		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), GTB_WARNS},
+			"policies[0].burst: key_required: 'meter': 'token-bucket' with 'allocator': 'grd'"},
+		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"),
+			"warning: policies[0].allocator: gtb_unfair"},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'gtb'"),
-			"w.json:1: policies[0] 'p'*'weigh'*'allocator': 'fps'\n"},
+			"policies[0].weigh: key_required: 'allocator': 'fps'"},
 		{LIMITED(", 'weigh': 'tcp'"),
-			"w.json:1: policies[0] 'p'*'weigh'*'allocator': 'fps'\n"},
-		{IN_GROUP(", 'weigh': 'udp'"),
-			"w.json:1: policies[0] 'p'.weigh: 'udp': expected 'all' or 'tcp'\n"},
+			"policies[0].weigh: key_required: 'allocator': 'fps'"},
+		{IN_GROUP(", 'weigh': 'udp'"), "policies[0].weigh: wrong_choice"},
 		{IN_GROUP(", 'weigh': 'tcp', 'allocator': 'magic', 'meter': 'gcra'"),
-			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
+			"policies[0].allocator: not_one_of"},
 		{0},
 	};
 
@@ -524,28 +432,22 @@ TEST(test_history)
 		{ADAPTOR(""), ""},
 		{ADAPTOR(", 'meter': 'gcra'"), ""},
 		{ADAPTOR(", 'meter': 'random-drop'"),
-			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket' or 'gcra' "
-			"with the allocator 'adaptor'\n"},
-		{ADAPTOR(", 'per': 'src'"),
-			"w.json:1: policies[0] 'p'*'per'*'allocator': 'static'*\n"},
+			"policies[0].meter: meter_of_allocator: 'token-bucket' or 'gcra', adaptor"},
+		{ADAPTOR(", 'per': 'src'"), "policies[0].per: per_needs_static:  in a group"},
 		{ADAPTOR(", 'guarantee': 'hard', 'history': '20s', 'step': '2s'"), ""},
 		{ADAPTOR(", 'history': '2s'"), ""},
 		{ADAPTOR(", 'history': '64s'"), ""},
-		{ADAPTOR(", 'history': '1s'"),
-			"w.json:1: policies[0] 'p'.history: '1s': expected 2 to 64 times 'step', 1s\n"},
-		{ADAPTOR(", 'history': '65s'"),
-			"w.json:1: policies[0] 'p'.history: '65s': expected 2 to 64 times 'step', 1s\n"},
+		{ADAPTOR(", 'history': '1s'"), "policies[0].history: history_steps: 2, 64, 1s"},
+		{ADAPTOR(", 'history': '65s'"), "policies[0].history: history_steps: 2, 64, 1s"},
 		{ADAPTOR(", 'history': '10s', 'step': '3s'"),
-			"w.json:1: policies[0] 'p'.history: '10s': expected 2 to 64 times 'step', 3s\n"},
+			"policies[0].history: history_steps: 2, 64, 3s"},
 		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '100ms'"), ""},
 		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '101ms'"),
-			"w.json:1: policies[0] 'p'.step: '100ms': expected at least 'interval', 101ms\n"},
-		{ADAPTOR(", 'step': '99ms'"),
-			"w.json:1: policies[0] 'p'.step: '99ms': expected 100ms to 600s\n"},
+			"policies[0].step: step_below_interval: 101ms"},
 		{IN_GROUP(", 'history': '10s'"),
-			"w.json:1: policies[0] 'p'*'history'*'allocator': 'adaptor'\n"},
+			"policies[0].history: key_required: 'allocator': 'adaptor'"},
 		{IN_GROUP(", 'step': '1s', 'allocator': 'static'"),
-			"w.json:1: policies[0] 'p'*'step'*'allocator': 'adaptor'\n"},
+			"policies[0].step: key_required: 'allocator': 'adaptor'"},
 		{0},
 	};
 
@@ -554,11 +456,10 @@ TEST(test_history)
 
 TEST(test_per)
 {
-#define PER(per)     LIMITED(", 'per': " per)
-#define EXPECTED_PER "expected 'src', or 'src/N' with N from 1 to 128 bits\n"
-#define PER_REFUSED(per)                                                          \
-	{                                                                         \
-		PER(per), "w.json:1: policies[0] 'p'.per: " per ": " EXPECTED_PER \
+#define PER(per) LIMITED(", 'per': " per)
+#define PER_REFUSED(per)                               \
+	{                                              \
+		PER(per), "policies[0].per: wrong_per" \
 	}
 	static const struct config_case cases[] = {
 		{PER("'src'"), ""},
@@ -577,36 +478,30 @@ TEST(test_per)
 		PER_REFUSED("32"),
 		{LIMITED(", 'per': 'src', 'sources': 1024"), ""},
 		{LIMITED(", 'per': 'src', 'sources': 1023"),
-			"w.json:1: policies[0] 'p'.sources: 1023: expected a whole number from 1024 to "
-			"16777216\n"},
+			"policies[0].sources: integer_range: 1024, 16777216"},
 		{LIMITED(", 'per': 'src', 'sources': 16777216"), ""},
 		{LIMITED(", 'per': 'src', 'sources': 16777217"),
-			"w.json:1: policies[0] 'p'.sources: 16777217: expected a whole number from 1024 "
-			"to 16777216\n"},
-		{LIMITED(", 'sources': 1024"), "w.json:1: policies[0] 'p'*'sources'*'per'\n"},
-		{LIMITED(", 'sources': 1024, 'per': 'dst'"),
-			"w.json:1: policies[0] 'p'.per: 'dst': " EXPECTED_PER},
+			"policies[0].sources: integer_range: 1024, 16777216"},
+		{LIMITED(", 'sources': 1024"), "policies[0].sources: key_required: 'per'"},
+		{LIMITED(", 'sources': 1024, 'per': 'dst'"), "policies[0].per: wrong_per"},
 		{LIMITED(", 'per': 'src', 'allocator': 'central'"), ""},
 		{LIMITED(", 'per': 'src', 'allocator': 'static'"), ""},
 		{LIMITED(", 'per': 'src', 'allocator': 'fps'"),
-			"w.json:1: policies[0] 'p'*'per'*'allocator': 'central' or 'static'*\n"},
+			"policies[0].per: per_needs_static: 'central' or "},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'static'"), ""},
-		{IN_GROUP(", 'per': 'src'"),
-			"w.json:1: policies[0] 'p'*'per'*'allocator': 'static'*\n"},
+		{IN_GROUP(", 'per': 'src'"), "policies[0].per: per_needs_static:  in a group"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'magic'"),
-			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
+			"policies[0].allocator: not_one_of"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'gtb'"),
-			"w.json:1: policies[0] 'p'*'per'*'allocator': 'static'*\n"},
+			"policies[0].per: per_needs_static:  in a group"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'central'"),
-			"w.json:1: policies[0] 'p'.allocator: 'central': expected an allocator that can "
-			"share the limit between 2 limiters\n"},
+			"policies[0].allocator: allocator_not_shared: 2"},
 		{LIMITED(", 'per': 'src', 'meter': 'gcra'"), ""},
 		{LIMITED(", 'per': 'src', 'meter': 'random-drop'"),
-			"w.json:1: policies[0] 'p'*'meter'*'per'*another meter\n"},
+			"policies[0].meter: meter_excludes_per"},
 		{"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2, 3], 'policies': [{'name': "
 		 "'p', 'limit': '1Mbit/s', 'per': 'src'}]}",
-			"w.json:1: warning: policies[0] 'p'.per: 'src': a source whose flows are spread "
-			"over 3 workers may get up to 3 times its limit\n"},
+			"warning: policies[0].per: per_of_workers: 3, 3"},
 		{0},
 	};
 
@@ -623,20 +518,15 @@ TEST(test_action)
 		{MARK("'ecn'"), ""},
 		{MARK("0"), ""},
 		{MARK("63"), ""},
-		{MARK("64"),
-			"w.json:1: policies[0] 'p'.mark: 64: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
-		{MARK("-1"),
-			"w.json:1: policies[0] 'p'.mark: -1: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
-		{MARK("'eff'"),
-			"w.json:1: policies[0] 'p'.mark: 'eff': expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
-		{MARK("1.0"),
-			"w.json:1: policies[0] 'p'.mark: 1.0: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
-		{LIMITED(", 'mark': 'ecn'"), "w.json:1: policies[0] 'p'*'mark'*'action': 'mark'\n"},
+		{MARK("64"), "policies[0].mark: wrong_mark"},
+		{MARK("-1"), "policies[0].mark: wrong_mark"},
+		{MARK("'eff'"), "policies[0].mark: wrong_mark"},
+		{MARK("1.0"), "policies[0].mark: wrong_mark"},
+		{LIMITED(", 'mark': 'ecn'"), "policies[0].mark: key_required: 'action': 'mark'"},
 		{LIMITED(", 'mark': 8, 'action': 'count'"),
-			"w.json:1: policies[0] 'p'*'mark'*'action': 'mark'\n"},
+			"policies[0].mark: key_required: 'action': 'mark'"},
 		{LIMITED(", 'mark': 8, 'action': 'delay'"),
-			"w.json:1: policies[0] 'p'.action: 'delay': expected 'drop' or 'mark' or "
-			"'count' or 'shape': did you mean 'shape'?\n"},
+			"policies[0].action: wrong_choice: *did you mean 'shape'?"},
 		{0},
 	};
 

@@ -30,25 +30,12 @@ END_POINTER(config_free, struct config *)
 
 enum { DROPS, MARKS, COUNTS, WAITS, FEW };
 
-static struct config *load(const char *document)
-{
-	char *text = with_quotes(document), *messages;
-	struct config *config;
-
-	parse_config_case(text, strlen(text), &messages, &config);
-	if (config == NULL)
-		fail_msg("%s\n%s", text, messages);
-	free(text);
-	free(messages);
-	return config;
-}
-
 /* 8 Mbit/s are 1 MB/s: 10 kB in 10 ms, and half and twice of that. */
 TEST(test_policies)
 {
 	ENDED_BY(config_free_at)
-	struct config *own = load(BOX ALL_POLICIES),
-		      *shadow = load(BOX "'shadow': true, " ALL_POLICIES);
+	struct config *own = must_read(BOX ALL_POLICIES),
+		      *shadow = must_read(BOX "'shadow': true, " ALL_POLICIES);
 	const struct policy *a = own->policies, *b = shadow->policies;
 
 	assert_false(own->shadow);
@@ -85,7 +72,7 @@ TEST(test_unparsed)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct config *config = load(cases[i].document);
+		struct config *config = must_read(cases[i].document);
 
 		assert_int_equal(config_unparsed(config), cases[i].action);
 		config_free(config);
@@ -95,8 +82,8 @@ TEST(test_unparsed)
 /* A shadow mode set by the command line stays, in the first file and in later ones. */
 TEST(test_forced)
 {
-	struct config *running = load(BOX ALL_POLICIES),
-		      *twice = load(BOX "'shadow': true, " ALL_POLICIES);
+	struct config *running = must_read(BOX ALL_POLICIES),
+		      *twice = must_read(BOX "'shadow': true, " ALL_POLICIES);
 	ENDED_BY(free_at) char *text = with_quotes(BOX "'shadow': false, " ALL_POLICIES);
 	json_t *document = json_loads(text, 0, NULL);
 	struct config *later;

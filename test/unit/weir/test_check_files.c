@@ -299,6 +299,26 @@ TEST(test_trusted)
 	assert_non_null(strstr(err, "no regular file"));
 }
 
+/* The IDs of warnings that only --check has. */
+TEST(test_ids)
+{
+	const struct check_options json = {.json = true, .strict = true};
+
+	put_file("file", FILE_OF("", "{'name': 'a', 'limit': '1Gbit/s'}"));
+	assert_int_equal(run_on("file", &json), -EINVAL);
+	assert_non_null(strstr(out, "\"id\":\"routing_dropped\""));
+	put_file("file", FILE_OF(KEYED, GOOD));
+	unlink("key");
+	assert_int_equal(run_on("file", &json), -EINVAL);
+	assert_non_null(strstr(out, "\"id\":\"not_on_machine\""));
+	put_file("file", FILE_OF("", GOOD));
+	if (geteuid() == 0) {
+		assert_int_equal(chown("file", NOBODY, NOBODY), 0);
+		assert_int_equal(run_on("file", &json), -EINVAL);
+		assert_non_null(strstr(out, "\"id\":\"file_untrusted\""));
+	}
+}
+
 static int begin(void **state)
 {
 	strcpy(top, "/tmp/weir-check-XXXXXX");

@@ -13,6 +13,8 @@
 #include "config/load.h"
 #include "config_cases.h"
 
+#include "allocate/allocate.h"
+
 #include "json/read.h"
 #include "policy/value.h"
 
@@ -20,40 +22,80 @@ static void test_document(void **state)
 {
 	static const struct config_case cases[] = {
 		{DOC(""), ""},
-		{"", "w.json: empty: expected a JSON object\n"},
-		{" \n\t", "w.json: empty: expected a JSON object\n"},
-		{"[]", "w.json:1: an empty array: expected an object\n"},
-		{"3", "w.json:1: 3: expected an object\n"},
-		{"'x'", "w.json:1: 'x': expected an object\n"},
-		{"null", "w.json:1: null: expected an object\n"},
-		{"{}", "w.json:1: limiter: missing: expected a name of 1 to 63 characters "
-		       "A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 'me'}",
-			"w.json:1: warning: wires: missing: no packet is forwarded without a wire\n"
-			"w.json:1: warning: policies: missing: every packet passes without a "
-			"policy\n"},
+		{"", "empty_document"},
+		{" \n\t", "empty_document"},
+		{"[]", "not_object"},
+		{"3", "not_object"},
+		{"'x'", "not_object"},
+		{"null", "not_object"},
+		{"{}", "limiter: wrong_name"},
+		{"{'limiter': 'me'}", "warning: wires: no_wires\n"
+				      "warning: policies: no_policies"},
 		{"{'limiter': 'me', 'wires': [], 'policies': []}",
-			"w.json:1: warning: wires: an empty array: no packet is forwarded without a "
-			"wire\n"
-			"w.json:1: warning: policies: an empty array: every packet passes without a "
-			"policy\n"},
-		{DOC(", 'worker': [1]"),
-			"w.json:1: worker: unknown key: did you mean 'workers'?\n"},
-		{DOC(", 'polices': [1]"),
-			"w.json:1: polices: unknown key: did you mean 'policies'?\n"},
-		{DOC(", 'gissop': {}"), "w.json:1: gissop: unknown key: did you mean 'gossip'?\n"},
-		{DOC(", 'elastic': 1"), "w.json:1: elastic: " UNKNOWN_KEY},
-		{DOC(", 'ea': 1"), "w.json:1: ea: unknown key: did you mean 'eal'?\n"},
-		{DOC(", 'e': 1"), "w.json:1: e: " UNKNOWN_KEY},
-		{DOC(", 'a b': 1, '\\u001b[2J': 2"),
-			"w.json:1: ['a b']: " UNKNOWN_KEY "w.json:1: ['\\u001B[2J']: " UNKNOWN_KEY},
+			"warning: wires: no_wires\n"
+			"warning: policies: no_policies"},
+		{DOC(", 'worker': [1]"), "worker: unknown_key: did you mean 'workers'?"},
+		{DOC(", 'polices': [1]"), "polices: unknown_key: did you mean 'policies'?"},
+		{DOC(", 'gissop': {}"), "gissop: unknown_key: did you mean 'gossip'?"},
+		{DOC(", 'elastic': 1"), "elastic: unknown_key: *see*"},
+		{DOC(", 'ea': 1"), "ea: unknown_key: did you mean 'eal'?"},
+		{DOC(", 'e': 1"), "e: unknown_key: *see*"},
+		{DOC(", 'a b': 1, '\\u001b[2J': 2"), "['a b']: unknown_key: *see*\n"
+						     "['\\u001B[2J']: unknown_key: *see*"},
 		{DOC(", '" TEN("xxxxxxxxxx") "': 1"),
-			"w.json:1: ['" TEN("xxxxxx") "xxx...']: " UNKNOWN_KEY},
+			"['xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...']: unknown_key: *see*"},
 		{0},
 	};
 
 	(void)state;
 	run_cases(cases);
+}
+
+static void test_host(void **state)
+{
+#define PORT_OF(lan, wan) NET("'ports': {'lan': {" lan "}, 'wan': {" wan "}}, " WIRES)
+#define LAN_XDP(more) \
+	PORT_OF("'device': 'net_af_xdp0,iface=a'" more, "'device': 'net_af_xdp1,iface=b'" more)
+	static const struct config_case cases[] = {
+		{DOC(", 'eal': ['-l', '2']"), "eal[0]: eal_argument: *-l"},
+		{PORT_OF("'device': 'net_af_xdp0'", "'device': 'net_null1'"),
+			"ports.lan.device: af_xdp_without_interface: *net_af_xdp0"},
+		{LAN_XDP(", 'mtu': 9000"),
+			"ports.lan.mtu: af_xdp_mtu: 3262\nports.wan.mtu: af_xdp_mtu: 3262"},
+		{LAN_XDP(", 'buffer_size': 16384"),
+			"ports.lan.buffer_size: af_xdp_buffer: 3584\nports.wan.buffer_size: af_xdp_buffer: 3584"},
+		{DOC(", 'control': {'socket': 'weir.sock'}"),
+			"warning: control.socket: socket_relative"},
+		{GOSSIP("'key_file': 'k', 'roster': [{'name': 'me', 'address': '10.0.0.1:1'}, {'name': 'you', 'address': '127.0.0.1:1'}]"),
+			"warning: gossip.roster[1].address: peer_loopback"},
+		{POLICIES("{'name': '-p', 'limit': '1Mbit/s'}"),
+			"policies[0].name: name_like_option"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* A key that cannot change while a limiter runs. */
+static void test_running(void **state)
+{
+	char *text = with_quotes(DOC(", 'workers': [3]"));
+	struct config *running = must_parse(DOC("")), *config;
+	struct message_lines lines;
+	struct config_load load = {
+		.path = "w.json", .text = text, .len = strlen(text), .running = running};
+	char *got;
+
+	(void)state;
+	load.diagnostics = message_lines_begin(&lines);
+	assert_int_equal(config_load_with(&load, &config), -EINVAL);
+	got = message_lines_end(&lines);
+	assert_lines(
+		got, "workers: cannot_apply: restart it, cannot change while the limiter runs");
+	free(got);
+	free(text);
+	config_free(running);
 }
 
 static void test_limiter(void **state)
@@ -62,18 +104,11 @@ static void test_limiter(void **state)
 		{"{'limiter': '" NAME63 "', " PORTS WIRES ", 'policies': "
 		 "[{'name': '" NAME63 "', 'limit': '10Mbit/s'}]}",
 			""},
-		{"{'limiter': '" NAME63 "x'}",
-			"w.json:1: limiter: '" NAME63 "...': expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': ''}", "w.json:1: limiter: '': expected a name of 1 to 63 characters "
-				    "A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 'a b'}", "w.json:1: limiter: 'a b': expected a name of 1 to 63 "
-				       "characters A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 'caf\xc3\xa9'}",
-			"w.json:1: limiter: 'caf\\u00E9': expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 3}", "w.json:1: limiter: 3: expected a name of 1 to 63 characters "
-				   "A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': '" NAME63 "x'}", "limiter: wrong_name"},
+		{"{'limiter': ''}", "limiter: wrong_name"},
+		{"{'limiter': 'a b'}", "limiter: wrong_name"},
+		{"{'limiter': 'caf\xc3\xa9'}", "limiter: wrong_name"},
+		{"{'limiter': 3}", "limiter: wrong_name"},
 		{0},
 	};
 
@@ -85,18 +120,9 @@ static void test_ports(void **state)
 {
 #define DEVICES(a, b) \
 	NET("'ports': {'lan': {'device': '" a "'}, 'wan': {'device': '" b "'}}, " WIRES)
-#define DEVICE_MEANT(text)                                                         \
-	"expected a PCI address such as '0000:03:00.0', a virtual device such as " \
-	"'net_af_packet0,iface=eth1' or an interface such as 'xdp:eth1'" MEANT(text)
-#define EXPECTED_DEVICE                                                            \
-	"expected a PCI address such as '0000:03:00.0', a virtual device such as " \
-	"'net_af_packet0,iface=eth1' or an interface such as 'xdp:eth1'\n"
 #define OFFLOADS(mode)                                                    \
 	NET("'ports': {'lan': {'device': 'net_null0', 'offloads': '" mode \
 	    "'}, 'wan': {'device': 'net_null1'}}, " WIRES)
-#define UNEVEN                                                                               \
-	": packets that are too large for the other end are dropped, and their senders get " \
-	"no ICMP message\n"
 #define FAIL(device, keys)                                                                      \
 	NET("'ports': {'lan': {'device': '" device "0,iface=eth0'}, 'wan': {'device': '" device \
 	    "1,iface=eth1'}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', " keys "}]")
@@ -110,7 +136,6 @@ static void test_ports(void **state)
 	"{'name': 'v', 'a': 'p', 'b': 'q'}, "                                         \
 	"{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'open'}], "                    \
 	"'policies': [{'name': 'x', " policy "}]}"
-#define EXCEEDED "w.json:1: wires[1] 'w'.fail: 'open': expected 'closed'*'x'*\n"
 #define MTU(mtu)                                                   \
 	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
 	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
@@ -122,136 +147,97 @@ static void test_ports(void **state)
 		{DEVICES("0000:03:00.0,promisc=1", "10000:e1:00.7"), ""},
 		{DEVICES("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth1"), ""},
 		{DEVICES("03:00.0", "0000:03:00.1"),
-			"w.json:1: ports.lan.device: '03:00.0': " DEVICE_MEANT("0000:03:00.0")},
-		{DEVICES("0000:03:00.8", "0000:03:00.1"),
-			"w.json:1: ports.lan.device: '0000:03:00.8': " EXPECTED_DEVICE},
-		{DEVICES("0000:03:00.00", "0000:03:00.1"),
-			"w.json:1: ports.lan.device: '0000:03:00.00': " EXPECTED_DEVICE},
+			"ports.lan.device: wrong_value: *did you mean '0000:03:00.0'?"},
+		{DEVICES("0000:03:00.8", "0000:03:00.1"), "ports.lan.device: wrong_value"},
+		{DEVICES("0000:03:00.00", "0000:03:00.1"), "ports.lan.device: wrong_value"},
 		{DEVICES("eth0", "net_"),
-			"w.json:1: ports.lan.device: 'eth0': " DEVICE_MEANT(
-				"net_af_packet0,iface=eth0") "w.json:1: ports.wan.device: 'net_': " EXPECTED_DEVICE},
-		{DEVICES("net_null0", "net_null 1"),
-			"w.json:1: ports.wan.device: 'net_null 1': " EXPECTED_DEVICE},
+			"ports.lan.device: wrong_value: *did you mean 'net_af_packet0,iface=eth0'?\n"
+			"ports.wan.device: wrong_value"},
+		{DEVICES("net_null0", "net_null 1"), "ports.wan.device: wrong_value"},
 		{DEVICES("net_null0,x=1", "net_null0,x=2"),
-			"w.json:1: ports.wan.device: same*ports.lan (w.json:1)*unique*\n"},
+			"ports.wan.device: not_unique: device, *ports.lan (w.json:1)"},
 		{DEVICES("0000:0A:00.0", "0000:0a:00.0"),
-			"w.json:1: ports.wan.device: same*ports.lan (w.json:1)*unique*\n"},
+			"ports.wan.device: not_unique: device, *ports.lan (w.json:1)"},
 		{DEVICES("net_null" TEN("01234") "12345", "net_null1"), ""},
 		{DEVICES("net_null" TEN("01234") "123456", "net_null1"),
-			"w.json:1: ports.lan.device: 'net_null" TEN(
-				"01234") "12345...': " EXPECTED_DEVICE},
+			"ports.lan.device: wrong_value"},
 		{FAIL("net_af_xdp", "'fail': 'open'"), ""},
 		{FAIL("net_af_packet", "'fail': 'open', 'fail_after': '20ms'"), ""},
 		{FAIL("net_null", "'fail': 'closed'"), ""},
-		{FAIL("net_null", "'fail': 'open'"),
-			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed'*'lan'*net_af_xdp*\n"},
+		{FAIL("net_null", "'fail': 'open'"), "wires[0].fail: fail_needs_kernel_port: lan"},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'last-limits', 'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'closed', 'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "xdp:eth0123456789ab", "'fail': 'open'"), ""},
 		{PLANE("xdp:eth0", "xdp:eth0123456789abc", "'link': 'keep'"),
-			"w.json:1: ports.wan.device: 'xdp:eth0123456789abc': " EXPECTED_DEVICE},
+			"ports.wan.device: wrong_value"},
 		{PLANE("xdp:", "xdp:eth1,queues=1", "'link': 'keep'"),
-			"w.json:1: ports.lan.device: 'xdp:': " EXPECTED_DEVICE
-			"w.json:1: ports.wan.device: 'xdp:eth1,queues=1': " EXPECTED_DEVICE},
+			"ports.lan.device: wrong_value\n"
+			"ports.wan.device: wrong_value"},
 		{PLANE("xdp:eth0', 'queues': 2, 'mtu': 1500, 'note': '", "xdp:eth1",
 			 "'link': 'keep'"),
-			"w.json:1: ports.lan*'queues': 2*'xdp:...'*ethtool -L\n"},
+			"ports.lan.queues: queues_of_xdp"},
 		{PLANE("xdp:eth0', 'generic': true, 'note': '", "xdp:eth1", "'link': 'keep'"),
-			"w.json:1: wires[0] 'w'.b: 'wan': expected*'generic'*'lan'\n"},
+			"wires[0].b: wire_mixes_generic: lan"},
 		{PLANE("xdp:eth0", "xdp:eth1', 'generic': true, 'note': '", "'link': 'keep'"),
-			"w.json:1: wires[0] 'w'.b: 'wan': expected*'generic'*'wan'\n"},
+			"wires[0].b: wire_mixes_generic: wan"},
 		{PLANE("xdp:eth0', 'generic': true, 'note': '",
 			 "xdp:eth1', 'generic': true, 'note': '", "'link': 'keep'"),
 			""},
-		{LAN("'generic': true"), "w.json:1: ports.lan*'generic'*'device' 'xdp:...'\n"},
+		{LAN("'generic': true"), "ports.lan.generic: needs_xdp"},
 		{PLANE("net_af_xdp0,iface=eth0", "net_null1", "'fail': 'open'"),
-			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed'*'wan'*net_af_xdp*\n"},
+			"wires[0].fail: fail_needs_kernel_port: wan"},
 		{PLANE("xdp:eth0", "xdp:eth1", "'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
-			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
-			"'xdp:...' with port 'lan'\n"},
+			"wires[0].b: wire_mixes_xdp: lan"},
 		{PLANE("net_af_xdp1,iface=eth1", "xdp:eth0", "'link': 'keep'"),
-			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
-			"'xdp:...' with port 'wan'\n"},
+			"wires[0].b: wire_mixes_xdp: wan"},
 		{FAIL("net_af_xdp", "'fail': 'last-limits'"),
-			"w.json:1: wires[0] 'w'.fail: 'last-limits': expected 'closed' or 'open'*'xdp:...'*\n"},
-		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard'"), EXCEEDED},
+			"wires[0].fail: last_limits_need_xdp"},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard'"),
+			"wires[1].fail: fail_open_hard: x"},
 		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard', 'match': {'wire': 'w'}"),
-			EXCEEDED},
+			"wires[1].fail: fail_open_hard: x"},
 		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'hard', 'match': {'wire': 'v'}"), ""},
-		{FAIL_WITH("'allocator': 'quota', 'total': '1GB'"), EXCEEDED},
+		{FAIL_WITH("'allocator': 'quota', 'total': '1GB'"),
+			"wires[1].fail: fail_open_hard: x"},
 		{FAIL("net_af_xdp", "'fail': 'wire'"),
-			"w.json:1: warning: wires[0] 'w'.fail: 'wire': renamed to 'open'; the former "
-			"word is valid until version 1.0\n"},
+			"warning: wires[0].fail: word_renamed: open"},
 		{FAIL("net_af_xdp", "'fail': 'bypass'"),
-			"w.json:1: wires[0] 'w'.fail: 'bypass': expected 'closed' or 'open' or "
-			"'last-limits': did you mean 'open'?\n"},
-		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '19ms'"),
-			"w.json:1: wires[0] 'w'.fail_after: '19ms': expected 20ms to 10s\n"},
+			"wires[0].fail: wrong_choice: *did you mean 'open'?"},
 		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '10s'"), ""},
-		{FAIL("net_af_xdp", "'fail': 'open', 'fail_after': '10.000000001s'"),
-			"w.json:1: wires[0] 'w'.fail_after: '10.000000001s': expected 20ms to 10s\n"},
 		{FAIL("net_af_xdp", "'link': 'up'"),
-			"w.json:1: wires[0] 'w'.link: 'up': expected 'keep' or 'follow': did you mean 'keep'?\n"},
+			"wires[0].link: wrong_choice: *did you mean 'keep'?"},
 		{FAIL("net_af_xdp", "'fail_after': '100ms'"),
-			"w.json:1: wires[0] 'w'*'fail_after'*'fail': 'open'\n"},
+			"wires[0].fail_after: fail_after_needs_open"},
 		{MTU("1500"), ""},
-		{MTU("64"),
-			"w.json:1: warning: wires[0] 'w': lan has an MTU of 64 and wan one of 1500" UNEVEN},
-		{MTU("63"), "w.json:1: ports.lan.mtu: 63: expected a whole number from 64 to "
-			    "16000\n"},
-		{MTU("9000"),
-			"w.json:1: warning: wires[0] 'w': lan has an MTU of 9000 and wan one of 1500" UNEVEN},
-		{MTU("16001"), "w.json:1: ports.lan.mtu: 16001: expected a whole number from 64 to "
-			       "16000\n"},
-		{MTU("1500.0"),
-			"w.json:1: ports.lan.mtu: 1500.0: expected a whole number from 64 to "
-			"16000\n"},
-		{MTU("'1500'"),
-			"w.json:1: ports.lan.mtu: '1500': expected a whole number from 64 to "
-			"16000\n"},
+		{MTU("64"), "warning: wires[0]: mtu_uneven: lan, 64, wan, 1500"},
+		{MTU("63"), "ports.lan.mtu: integer_range: 64, 16000"},
+		{MTU("9000"), "warning: wires[0]: mtu_uneven: lan, 9000, wan, 1500"},
+		{MTU("16001"), "ports.lan.mtu: integer_range: 64, 16000"},
+		{MTU("1500.0"), "ports.lan.mtu: integer_range: 64, 16000"},
+		{MTU("'1500'"), "ports.lan.mtu: integer_range: 64, 16000"},
 		{LAN("'queues': 1"), ""},
 		{LAN("'queues': 64, 'buffer_size': 2048"), ""},
 		{LAN("'buffer_size': 16384"), ""},
-		{LAN("'buffers': 4096"), ""},
-		{LAN("'buffers': '100M'"), ""},
-		{LAN("'buffers': 4095"),
-			"w.json:1: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
-		{LAN("'buffers': 100000001"),
-			"w.json:1: ports.lan.buffers: 100000001: expected 4096 to 100M\n"},
-		{LAN("'buffers': 'many'"), "w.json:1: ports.lan.buffers: 'many': expected a number "
-					   "such as 20000 or '2M'\n"},
-		{LAN("'generic': 1"), "w.json:1: ports.lan.generic: 1: expected true or false\n"},
-		{LAN("'queues': 0"), "w.json:1: ports.lan.queues: 0: expected a whole number from "
-				     "1 to 64\n"},
-		{LAN("'queues': 65"),
-			"w.json:1: ports.lan.queues: 65: expected a whole number from "
-			"1 to 64\n"},
-		{LAN("'buffer_size': 2047"),
-			"w.json:1: ports.lan.buffer_size: 2047: expected a whole number from 2048 to "
-			"16384\n"},
-		{LAN("'buffer_size': 16385"),
-			"w.json:1: ports.lan.buffer_size: 16385: expected a whole number from 2048 "
-			"to 16384\n"},
+		{LAN("'buffers': 'many'"), "ports.lan.buffers: wrong_value"},
+		{LAN("'generic': 1"), "ports.lan.generic: not_bool"},
+		{LAN("'queues': 0"), "ports.lan.queues: integer_range: 1, 64"},
+		{LAN("'queues': 65"), "ports.lan.queues: integer_range: 1, 64"},
+		{LAN("'buffer_size': 2047"), "ports.lan.buffer_size: integer_range: 2048, 16384"},
+		{LAN("'buffer_size': 16385"), "ports.lan.buffer_size: integer_range: 2048, 16384"},
 		{OFFLOADS("fix"), ""},
 		{OFFLOADS("refuse"), ""},
 		{OFFLOADS("ignore"), ""},
-		{OFFLOADS("off"),
-			"w.json:1: ports.lan.offloads: 'off': expected 'fix' or 'refuse' or "
-			"'ignore': did you mean 'fix'?\n"},
+		{OFFLOADS("off"), "ports.lan.offloads: wrong_choice: *did you mean 'fix'?"},
 		/* A port whose name was refused cannot be named in a clash. */
 		{NET("'ports': {'a b': {'device': 'net_null0'}, 'c': {'device': 'net_null0'}}"),
-			"w.json:1: ports['a b']: the key: expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"},
-		{NET("'ports': []"),
-			"w.json:1: ports: an empty array: expected an object of ports by "
-			"name\n"},
+			"ports['a b']: wrong_key_name"},
+		{NET("'ports': []"), "ports: wrong_value"},
 		{NET("'ports': {'a.b': {'mtu': 1}, 'a b': 3}"),
-			"w.json:1: ports['a.b'].device: missing: " EXPECTED_DEVICE
-			"w.json:1: ports['a.b'].mtu: 1: expected a whole number from 64 to 16000\n"
-			"w.json:1: ports['a b']: the key: expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"
-			"w.json:1: ports['a b']: 3: expected an object\n"},
+			"ports['a.b'].device: wrong_value\n"
+			"ports['a.b'].mtu: integer_range: 64, 16000\n"
+			"ports['a b']: wrong_key_name\n"
+			"ports['a b']: not_object"},
 		{0},
 	};
 
@@ -268,37 +254,31 @@ static void test_wires(void **state)
 #define W(name, a, b) "{'name': '" name "', 'a': '" a "', 'b': '" b "'}"
 	static const struct config_case cases[] = {
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p3")), ""},
-		{P4(W("x", "p0", "p1")),
-			"w.json:1: warning: ports.p2: in no wire, so it is not used\n"
-			"w.json:1: warning: ports.p3: in no wire, so it is not used\n"},
-		{P4(W("x", "p2", "p3")),
-			"w.json:1: warning: ports.p0: in no wire, so it is not used\n"
-			"w.json:1: warning: ports.p1: in no wire, so it is not used\n"},
+		{P4(W("x", "p0", "p1")), "warning: ports.p2: port_unused\n"
+					 "warning: ports.p3: port_unused"},
+		{P4(W("x", "p2", "p3")), "warning: ports.p0: port_unused\n"
+					 "warning: ports.p1: port_unused"},
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p1")),
-			"w.json:1: wires[1] 'y'.b: same*wires[0] 'x' (w.json:1)*unique*\n"},
+			"wires[1].b: wire_port_taken: wires[0] 'x' (w.json:1)"},
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p3") ", " W("z", "p3", "p0")),
-			"w.json:1: wires[2] 'z'.a: same*wires[1] 'y' (w.json:1)*unique*\n"
-			"w.json:1: wires[2] 'z'.b: same*wires[0] 'x' (w.json:1)*unique*\n"},
-		{P4(W("x", "p0", "p0")),
-			"w.json:1: wires[0] 'x'.b: 'p0': expected another port than at the other end\n"},
-		{P4(W("x", "p0", "p9")),
-			"w.json:1: wires[0] 'x'.b: 'p9': expected the name of a port in 'ports'\n"},
+			"wires[2].a: wire_port_taken: wires[1] 'y' (w.json:1)\n"
+			"wires[2].b: wire_port_taken: wires[0] 'x' (w.json:1)"},
+		{P4(W("x", "p0", "p0")), "wires[0].b: wire_ends_same"},
+		{P4(W("x", "p0", "p9")), "wires[0].b: no_such_port"},
 		{P4(W("x", "p0", "p1") ", " W("x", "p2", "p3")),
-			"w.json:1: wires[1] 'x'.name: same*wires[0] 'x' (w.json:1)*unique*\n"},
-		{P4("{'name': 'x', 'a': 'p0'}"),
-			"w.json:1: wires[0] 'x'.b: missing: expected the name of a port in 'ports'\n"},
-		{P4("3"), "w.json:1: wires[0]: 3: expected an object\n"},
+			"wires[1].name: not_unique: name, *wires[0] 'x' (w.json:1)"},
+		{P4("{'name': 'x', 'a': 'p0'}"), "wires[0].b: no_such_port"},
+		{P4("3"), "wires[0]: not_object"},
 		/* A name that could control a terminal is no suggestion. */
 		{NET("'wires': [{'name': 'w', 'a': 'lan', 'b': 'uplink'}], 'ports': {'lan': "
 		     "{'device': 'net_null0'}, 'up\\u001blink': {'device': 'net_null1'}}"),
-			"w.json:1: ports['up\\u001Blink']: the key: expected a name of 1 to 63 characters A-Z a-z 0-9 _ . -\n"
-			"w.json:1: wires[0] 'w'.b: 'uplink': expected the name of a port in 'ports'\n"},
+			"ports['up\\u001Blink']: wrong_key_name\n"
+			"wires[0].b: no_such_port"},
 		/* The order of the keys does not matter. */
 		{NET("'wires': [{'b': 'wan', 'a': 'lan', 'name': 'w'}], 'ports': {'lan': "
 		     "{'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}"),
 			""},
-		{NET("'wires': {}"),
-			"w.json:1: wires: an empty object: expected an array of wires\n"},
+		{NET("'wires': {}"), "wires: wrong_value"},
 		{0},
 	};
 
@@ -319,100 +299,71 @@ static void test_process(void **state)
 #define PATH107 TEN("/123456789") "/123456"
 	static const struct config_case cases[] = {
 		{DOC(", 'workers': [1, 2]"), ""},
-		{DOC(", 'workers': [1, 2, 1]"),
-			"w.json:1: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
-		{DOC(", 'workers': [1, 2, 2, 1]"),
-			"w.json:1: workers[2]: 2: expected each CPU once unless 'idle' is 'sleep'\n"
-			"w.json:1: workers[3]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
+		{DOC(", 'workers': [1, 2, 1]"), "workers[2]: worker_twice"},
+		{DOC(", 'workers': [1, 2, 2, 1]"), "workers[2]: worker_twice\n"
+						   "workers[3]: worker_twice"},
 		{DOC(", 'workers': [1, 2, 1], 'idle': 'sleep'"), ""},
-		{DOC(", 'workers': []"),
-			"w.json:1: workers: an empty array: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
+		{DOC(", 'workers': []"), "workers: wrong_value"},
 		{DOC(", 'workers': [" CPUS64 "]"), ""},
-		{DOC(", 'workers': [1, " CPUS64 "]"),
-			"w.json:1: workers: an array: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
-		{DOC(", 'workers': 1"),
-			"w.json:1: workers: 1: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
+		{DOC(", 'workers': [1, " CPUS64 "]"), "workers: wrong_value"},
+		{DOC(", 'workers': 1"), "workers: wrong_value"},
 		{DOC(", 'workers': [1023]"), ""},
-		{DOC(", 'workers': [1024, -1, 1.0]"),
-			"w.json:1: workers[0]: 1024: expected a CPU number from 0 to 1023\n"
-			"w.json:1: workers[1]: -1: expected a CPU number from 0 to 1023\n"
-			"w.json:1: workers[2]: 1.0: expected a CPU number from 0 to 1023\n"},
-		{DOC(", 'workers': [1, 0]"),
-			"w.json:1: warning: workers[1]: 0: control has this CPU too, and a polling "
-			"worker leaves it little\n"},
-		{DOC(", 'workers': [0, 1]"),
-			"w.json:1: warning: workers[0]: 0: control has this CPU too, and a polling "
-			"worker leaves it little\n"},
-		{DOC(", 'workers': '0-1'"),
-			"w.json:1: warning: workers: '0-1': control has this CPU too, and a polling "
-			"worker leaves it little\n"},
+		{DOC(", 'workers': [1024, -1, 1.0]"), "workers[0]: cpu_range: 1023\n"
+						      "workers[1]: cpu_range: 1023\n"
+						      "workers[2]: cpu_range: 1023"},
+		{DOC(", 'workers': [1, 0]"), "warning: workers[1]: control_shares_cpu"},
+		{DOC(", 'workers': [0, 1]"), "warning: workers[0]: control_shares_cpu"},
+		{DOC(", 'workers': '0-1'"), "warning: workers: control_shares_cpu"},
 		{BOX("'workers': [1, 2]", "'per': 'src'"),
-			"w.json:1: warning: policies[0] 'p'.per: 'src': a source whose flows are "
-			"spread over 2 workers may get up to 2 times its limit\n"},
+			"warning: policies[0].per: per_of_workers: 2, 2"},
 		{BOX("'workers': [1]", "'per': 'src'"), ""},
 		{BOX("'unparsed': 'pass'", "'match': {'vlan': 7}"), ""},
 		{BOX("'unparsed': 'drop'", "'match': {'dst-port': 7}"), ""},
 		{BOX("'unparsed': 'pass'", "'match': {'dst-port': 7}"),
-			"w.json:1: warning: unparsed: 'pass': senders who fragment their packets are "
-			"not limited by ports, protocol or new flows\n"},
+			"warning: unparsed: unparsed_passes"},
 		{DOC(", 'workers': [0], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': [0], 'control': {'cpu': 1}"), ""},
 		{DOC(", 'idle': 'poll'"), ""},
-		{DOC(", 'idle': 'doze'"), "w.json:1: idle: 'doze': expected 'poll' or 'sleep'\n"},
-		{DOC(", 'idle': false"), "w.json:1: idle: false: expected 'poll' or 'sleep'\n"},
+		{DOC(", 'idle': 'doze'"), "idle: wrong_choice"},
+		{DOC(", 'idle': false"), "idle: wrong_choice"},
 		{DOC(", 'eal': [" ARGS32 "]"), ""},
-		{DOC(", 'eal': [" ARGS32 ",'-f']"),
-			"w.json:1: eal: an array: expected an array of at most 32 strings\n"},
-		{DOC(", 'eal': ['', 3]"),
-			"w.json:1: eal[0]: '': expected a printable string, not empty\n"
-			"w.json:1: eal[1]: 3: expected a printable string, not empty\n"},
+		{DOC(", 'eal': [" ARGS32 ",'-f']"), "eal: wrong_value"},
+		{DOC(", 'eal': ['', 3]"), "eal[0]: text_not_printable\n"
+					  "eal[1]: text_not_printable"},
 		{DOC(", 'eal': ['caf\\u00e9', '\\u007f', '\\u009b2J', '\\n']"),
-			"w.json:1: eal[1]: '\\u007F': expected a printable string, not empty\n"
-			"w.json:1: eal[2]: '\\u009B2J': expected a printable string, not empty\n"
-			"w.json:1: eal[3]: '\\n': expected a printable string, not empty\n"},
+			"eal[1]: text_not_printable\n"
+			"eal[2]: text_not_printable\n"
+			"eal[3]: text_not_printable"},
 		{DOC(", 'control': {'socket': 'a\\u001b[2J'}"),
-			"w.json:1: control.socket: 'a\\u001B[2J': expected a path of 1 to 107 "
-			"printable characters\n"},
-		{DOC(", 'eal': '--no-huge'"),
-			"w.json:1: eal: '--no-huge': expected an array of at most 32 strings\n"},
+			"control.socket: text_length: *107"},
+		{DOC(", 'eal': '--no-huge'"), "eal: wrong_value"},
 		{DOC(", 'control': {'group': 'monitors', 'operators': 'weir-admins'}"), ""},
 		{DOC(", 'control': {'group': '', 'operators': 7}"),
-			"w.json:1: control.group: '': expected the name of a group of 1 to 63 "
-			"printable characters\n"
-			"w.json:1: control.operators: 7: expected the name of a group of 1 to 63 "
-			"printable characters\n"},
+			"control.group: text_length: *63\n"
+			"control.operators: text_length: *63"},
 		{DOC(", 'control': {'socket': '" PATH107 "'}"), ""},
 		{DOC(", 'control': {'socket': '" PATH107 "7'}"),
-			"w.json:1: control.socket: '/123456789/123456789/123456789/123456789/"
-			"123456789/123456789/12...': expected a path of 1 to 107 printable characters\n"},
+			"control.socket: text_length: *107"},
 		{DOC(", 'control': {'socket': '', 'cpu': true}"),
-			"w.json:1: control.socket: '': expected a path of 1 to 107 printable characters\n"
-			"w.json:1: control.cpu: true: expected a whole number from 0 to 1023\n"},
+			"control.socket: text_length: *107\n"
+			"control.cpu: integer_range: 0, 1023"},
 		{DOC(", 'control': {'cpu': 1023, 'watchdog': '500ms'}"), ""},
 		{DOC(", 'control': {'cpu': 1024, 'watchdog': '499999999ns'}"),
-			"w.json:1: control.cpu: 1024: expected a whole number from 0 to 1023\n"
-			"w.json:1: control.watchdog: '499999999ns': expected 500ms to 3600s\n"},
+			"control.cpu: integer_range: 0, 1023\n"
+			"control.watchdog: out_of_range: 500ms to 3600s"},
 		{DOC(", 'control': {'watchdog': '3600s'}"), ""},
-		{DOC(", 'control': {'watchdog': '3601s'}"),
-			"w.json:1: control.watchdog: '3601s': expected 500ms to 3600s\n"},
-		{DOC(", 'workers': '1,2,1'"),
-			"w.json:1: workers: '1,2,1': expected each CPU once unless 'idle' is "
-			"'sleep'\n"},
-		{DOC(", 'workers': '1-1024'"),
-			"w.json:1: workers: '1-1024': expected 1 to 64 CPU numbers from 0 to 1023, "
-			"such as '2-5,8'\n"},
+		{DOC(", 'workers': '1,2,1'"), "workers: worker_twice"},
+		{DOC(", 'workers': '1-1024'"), "workers: workers_value"},
 		{DOC(", 'log': {'level': 'warning', 'format': 'text'}"), ""},
-		{DOC(", 'log': {'level': 'loud', 'format': 'xml'}"),
-			"w.json:1: log.level: 'loud': expected 'error' or 'warning' or 'info' or "
-			"'debug'\n"
-			"w.json:1: log.format: 'xml': expected 'text' or 'json'\n"},
+		{DOC(", 'log': {'level': 'loud', 'format': 'xml'}"), "log.level: wrong_choice\n"
+								     "log.format: wrong_choice"},
 		{DOC(", 'on_refused': 'go', 'unparsed': 'lose', 'shadow': 'on'"),
-			"w.json:1: on_refused: 'go': expected 'last-good' or 'stop'\n"
-			"w.json:1: shadow: 'on': expected true or false\n"
-			"w.json:1: unparsed: 'lose': expected 'strict' or 'drop' or 'pass'\n"},
-		{DOC(", 'control': 'x'"), "w.json:1: control: 'x': expected an object\n"},
+			"on_refused: wrong_choice\n"
+			"shadow: not_bool\n"
+			"unparsed: wrong_choice"},
+		{DOC(", 'control': 'x'"), "control: not_object"},
 		{DOC(", 'control': {'sockte': 'x'}"),
-			"w.json:1: control.sockte: unknown key: did you mean 'socket'?\n"},
+			"control.sockte: unknown_key: did you mean 'socket'?"},
 		{0},
 	};
 
@@ -424,80 +375,66 @@ static void test_gossip(void **state)
 {
 #define ROSTER(...)  GOSSIP("'key_file': 'k', 'roster': [" __VA_ARGS__ "]")
 #define TUNED(tuned) GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "], " tuned)
-#define EXPECTED_ADDRESS \
-	"expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946'\n"
 #define TIMEOUT(time)                                                                      \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'timeout': '" time \
 	"', 'roster': [" GROUP2 "]}, 'policies': [{'name': 'a', 'limit': '1Mbit/s', "      \
 	"'interval': '100ms', 'match': {'vlan': 1}}, {'name': 'b', 'limit': '1Mbit/s', "   \
 	"'interval': '40ms', 'match': {'vlan': 2}}, {'name': 'c', 'limit': '1Mbit/s', "    \
 	"'match': {'vlan': 3}}]}"
-#define LISTEN_ADVISED(text, remedy)                                                  \
-	{                                                                             \
-		TUNED("'listen': '" text "'"),                                        \
-			"w.json:1: gossip.listen: '" text                             \
-			"': expected an address and port such as '10.0.0.1:7946' or " \
-			"'[2001:db8::1]:7946': " remedy "\n"                          \
+#define LISTEN_ADVISED(text, remedy)                                                   \
+	{                                                                              \
+		TUNED("'listen': '" text "'"), "gossip.listen: wrong_address: " remedy \
 	}
-#define LISTEN_REFUSED(text)                                                     \
-	{                                                                        \
-		TUNED("'listen': '" text "'"),                                   \
-			"w.json:1: gossip.listen: '" text "': " EXPECTED_ADDRESS \
+#define LISTEN_REFUSED(text)                                                  \
+	{                                                                     \
+		TUNED("'listen': '" text "'"), "gossip.listen: wrong_address" \
 	}
 	static const struct config_case cases[] = {
 		{ROSTER(GROUP2), ""},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"), ""},
-		{GOSSIP(""),
-			"w.json:1: gossip.roster: missing: expected an array of the limiters of the group, "
-			"this one included\n"},
-		{DOC(", 'gossip': []"), "w.json:1: gossip: an empty array: expected an object\n"},
-		{ROSTER(""), "w.json:1: gossip.roster: *'me'*missing*add*\n"},
+		{GOSSIP(""), "gossip.roster: wrong_value"},
+		{DOC(", 'gossip': []"), "gossip: not_object"},
+		{ROSTER(""), "gossip.roster: limiter_not_in_roster: me*"},
 		{ROSTER("{'name': 'you', 'address': '10.0.0.1:1'}"),
-			"w.json:1: gossip.roster: *'me'*missing*add*\n"},
+			"gossip.roster: limiter_not_in_roster: me*"},
 		{GOSSIP("'key_file': 'k', 'listen': '[::1]:5', 'roster': [" GROUP2 "]"),
-			"w.json:1: gossip.roster[0] 'me'.address: '10.0.0.1:1': expected IPv6*\n"
-			"w.json:1: gossip.roster[1] 'you'.address: '10.0.0.2:1': expected IPv6*\n"},
+			"gossip.roster[0].address: peer_family: IPv6\n"
+			"gossip.roster[1].address: peer_family: IPv6"},
 		{GOSSIP("'key_file': 'k', 'listen': '10.0.0.1:5', 'roster': [" GROUP2
 			", {'name': 'she', 'address': '[::1]:7'}]"),
-			"w.json:1: gossip.roster[2] 'she'.address: '[::1]:7': expected IPv4*\n"},
+			"gossip.roster[2].address: peer_family: IPv4"},
 		{GOSSIP("'key_file': 'k', 'roster': [{'name': 'you', 'address': '10.0.0.2:1'}, {'address': '10.0.0.1:1'}]"),
-			"w.json:1: gossip.roster[1].name: missing: expected a name of 1 to 63 characters A-Z a-z 0-9 _ . -\n"},
+			"gossip.roster[1].name: wrong_name"},
 		{GOSSIP("'key_files': [], 'roster': [" GROUP2 "]"),
-			"w.json:1: gossip.key_files: an empty array: expected an array of 1 or 2 paths: of the key that seals, and of one that only opens\n"},
+			"gossip.key_files: wrong_value"},
 		{GOSSIP("'key_files': ['a', 'b', 'c'], 'roster': [" GROUP2 "]"),
-			"w.json:1: gossip.key_files: an array: expected an array of 1 or 2 paths: of the key that seals, and of one that only opens\n"},
+			"gossip.key_files: wrong_value"},
 		{GOSSIP("'key_files': ['a', 2], 'roster': [" GROUP2 "]"),
-			"w.json:1: gossip.key_files[1]: 2: expected a path of 1 to 4095 printable characters\n"},
+			"gossip.key_files[1]: text_length: *4095"},
 		{GOSSIP("'key_files': ['a', 'b'], 'roster': [" GROUP2 "]"), ""},
 		{ROSTER(GROUP2 ", {'name': 'you', 'address': '10.0.0.2:1'}"),
-			"w.json:1: gossip.roster[2] 'you'.name: same*gossip.roster[1] 'you' (w.json:1)*unique*\n"
-			"w.json:1: gossip.roster[2] 'you'.address: same*gossip.roster[1] 'you' (w.json:1)*unique*\n"},
+			"gossip.roster[2].name: not_unique: name, *gossip.roster[1] 'you' (w.json:1)\n"
+			"gossip.roster[2].address: not_unique: address, *gossip.roster[1] 'you' (w.json:1)"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '10.0.0.2:2'}"), ""},
 		{ROSTER(GROUP2 ", {'name': 'liquid', 'address': '10.0.0.3:1'}, "
 			       "{'name': 'costarring', 'address': '10.0.0.4:1'}"),
-			"w.json:1: gossip.roster[3] 'costarring'.name: same*gossip.roster[2] 'liquid' (w.json:1)*unique*\n"},
+			"gossip.roster[3].name: not_unique: 32-bit FNV-1a hash of the name, *gossip.roster[2] 'liquid' (w.json:1)"},
 		{ROSTER(GROUP2 ", {'name': 'v6', 'address': '[::1]:1'}"),
-			"w.json:1: gossip.roster[2] 'v6'.address: '[::1]:1': expected IPv4*\n"},
-		{TUNED("'listen': '[::]:1'"),
-			"w.json:1: gossip.roster[0] 'me'.address: '10.0.0.1:1': expected IPv6*\n"
-			"w.json:1: gossip.roster[1] 'you'.address: '10.0.0.2:1': expected IPv6*\n"},
+			"gossip.roster[2].address: peer_family: IPv4"},
+		{TUNED("'listen': '[::]:1'"), "gossip.roster[0].address: peer_family: IPv6\n"
+					      "gossip.roster[1].address: peer_family: IPv6"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '0.0.0.0:1'}"),
-			"w.json:1: gossip.roster[2] 'he'.address: '0.0.0.0:1': expected an address that "
-			"the other limiters can send to\n"},
+			"gossip.roster[2].address: address_not_reachable"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '224.0.0.1:1'}"),
-			"w.json:1: gossip.roster[2] 'he'.address: '224.0.0.1:1': expected the address of "
-			"one host\n"},
+			"gossip.roster[2].address: address_not_host"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '255.255.255.255:1'}"),
-			"w.json:1: gossip.roster[2] 'he'.address: '255.255.255.255:1': expected the "
-			"address of one host\n"},
+			"gossip.roster[2].address: address_not_host"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '[ff02::1]:1'}"),
-			"w.json:1: gossip.roster[2] 'he'.address: '[ff02::1]:1': expected the address of "
-			"one host\n"},
+			"gossip.roster[2].address: address_not_host"},
 		{ROSTER(GROUP2 ", {'nme': 'he'}"),
-			"w.json:1: gossip.roster[2].nme: unknown key: did you mean 'name'?\n"
-			"w.json:1: gossip.roster[2].name: missing: expected a name of 1 to 63 "
-			"characters A-Z a-z 0-9 _ . -\n"
-			"w.json:1: gossip.roster[2].address: missing: " EXPECTED_ADDRESS},
+			"gossip.roster[2].nme: unknown_key: did you mean 'name'?\n"
+			"gossip.roster[2].name: wrong_name\n"
+			"gossip.roster[2].address: wrong_address"},
 		{TUNED("'listen': '0.0.0.0:65535'"), ""},
 		LISTEN_REFUSED("0.0.0.0:65536"),
 		LISTEN_REFUSED("10.0.0.1:0"),
@@ -520,70 +457,36 @@ static void test_gossip(void **state)
 		LISTEN_REFUSED("[" TEN("00000") "]:1"),
 		LISTEN_REFUSED(""),
 		{TUNED("'branching': 1"), ""},
-		{TUNED("'branching': 0"),
-			"w.json:1: gossip.branching: 0: expected a whole number from 1 to 64\n"},
+		{TUNED("'branching': 0"), "gossip.branching: integer_range: 1, 64"},
 		{TUNED("'branching': 64"), ""},
-		{TUNED("'branching': 65"),
-			"w.json:1: gossip.branching: 65: expected a whole number from 1 to 64\n"},
+		{TUNED("'branching': 65"), "gossip.branching: integer_range: 1, 64"},
 		{TUNED("'timeout': '150ms'"), ""},
 		{TUNED("'timeout': '149999999ns'"),
-			"w.json:1: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
-			"50ms: a late message makes a peer lost\n"},
+			"warning: gossip.timeout: timeout_short: 3, 50ms"},
 		/*
 		 * The shortest interval of all policies counts; a configuration without a policy
 		 * has none.
 		 */
 		{TIMEOUT("120ms"), ""},
-		{TIMEOUT("119ms"),
-			"w.json:1: warning: gossip.timeout: '119ms': less than 3 intervals of 40ms: "
-			"a late message makes a peer lost\n"},
+		{TIMEOUT("119ms"), "warning: gossip.timeout: timeout_short: 3, 40ms"},
 		{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
 		 "]}}",
-			"w.json:1: warning: policies: missing: every packet passes without a "
-			"policy\n"},
-		{TUNED("'timeout': '99ms'"),
-			"w.json:1: gossip.timeout: '99ms': expected 100ms to 3600s\n"},
-		{TUNED("'timeout': '3600s'"), ""},
-		{TUNED("'differs_alarm': '1s'"), ""},
-		{TUNED("'differs_alarm': '24h'"), ""},
-		{TUNED("'differs_alarm': '999ms'"),
-			"w.json:1: gossip.differs_alarm: '999ms': expected 1s to 24h\n"},
-		{TUNED("'differs_alarm': '25h'"),
-			"w.json:1: gossip.differs_alarm: '25h': expected 1s to 24h\n"},
-		{TUNED("'differs_alarm': 60"),
-			"w.json:1: gossip.differs_alarm: 60: expected a time such as '50ms'\n"},
-		{TUNED("'timeout': '3601s'"),
-			"w.json:1: gossip.timeout: '3601s': expected 100ms to 3600s\n"},
-		{TUNED("'timeout': '1 mn'"),
-			"w.json:1: gossip.timeout: '1 mn': expected a time such as '50ms'\n"},
-		{TUNED("'timeout': '200000000.5ns'"),
-			"w.json:1: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
+			"warning: policies: no_policies"},
+		{TUNED("'differs_alarm': 60"), "gossip.differs_alarm: wrong_value"},
+		{TUNED("'timeout': '1 mn'"), "gossip.timeout: wrong_value"},
+		{TUNED("'timeout': '200000000.5ns'"), "gossip.timeout: not_multiple: ns"},
 		{TUNED("'estimator': 'state'"), ""},
 		{TUNED("'estimator': 'tree'"), ""},
 		{TUNED("'estimator': 'tree', 'loans': 'none'"), ""},
 		{TUNED("'estimator': 'tree', 'loans': 'all'"),
-			"w.json:1: gossip*'loans'*'estimator': 'state'\n"},
-		{TUNED("'estimator': 'push-sum'"),
-			"w.json:1: gossip.estimator: 'push-sum': expected 'state' or 'tree': only "
-			"weirsim*\n"},
+			"gossip.loans: key_required: 'estimator': 'state'"},
+		{TUNED("'estimator': 'push-sum'"), "gossip.estimator: estimator_simulated"},
 		{TUNED("'estimator': 'compensated-push-sum', 'loans': 'soft'"),
-			"w.json:1: gossip.estimator: 'compensated-push-sum': expected 'state' or "
-			"'tree': only weirsim*\n"},
-		{TUNED("'estimator': 'flow-updating'"),
-			"w.json:1: gossip.estimator: 'flow-updating': expected 'state' or 'tree': "
-			"only weirsim*\n"},
+			"gossip.estimator: estimator_simulated"},
+		{TUNED("'estimator': 'flow-updating'"), "gossip.estimator: estimator_simulated"},
 		{TUNED("'estimator': 'trees'"),
-			"w.json:1: gossip.estimator: 'trees': expected 'state' or 'tree': did you "
-			"mean 'tree'?\n"},
-		{TUNED("'datagram': '256B'"), ""},
-		{TUNED("'datagram': '255B'"),
-			"w.json:1: gossip.datagram: '255B': expected 256B to 8972B\n"},
-		{TUNED("'datagram': '8972B'"), ""},
-		{TUNED("'datagram': '8973B'"),
-			"w.json:1: gossip.datagram: '8973B': expected 256B to 8972B\n"},
-		{TUNED("'datagram': 1200"),
-			"w.json:1: gossip.datagram: 1200: expected bytes such as '75kB' or "
-			"'64KiB'\n"},
+			"gossip.estimator: wrong_choice: *did you mean 'tree'?"},
+		{TUNED("'datagram': 1200"), "gossip.datagram: wrong_value"},
 		{0},
 	};
 
@@ -597,21 +500,15 @@ static void test_sealing(void **state)
 	static const struct config_case cases[] = {
 		{SEALED(", 'key_file': '/etc/weir/key'"), ""},
 		{SEALED(", 'key_file': '/etc/weir/key', 'insecure': false"), ""},
-		{SEALED(""),
-			"w.json:1: gossip.key_file: missing: expected the path of the key that "
-			"the 2 limiters share, or 'insecure': true\n"},
-		{SEALED(", 'insecure': false"),
-			"w.json:1: gossip.key_file: missing: expected the path of the key that the 2 "
-			"limiters share, or 'insecure': true\n"},
-		{SEALED(", 'insecure': true"),
-			"w.json:1: warning: gossip.insecure: true: gossip is not encrypted: any host that can send to this limiter can change its limits\n"},
+		{SEALED(""), "gossip.key_file: key_file_missing: 2"},
+		{SEALED(", 'insecure': false"), "gossip.key_file: key_file_missing: 2"},
+		{SEALED(", 'insecure': true"), "warning: gossip.insecure: gossip_insecure"},
 		{SEALED(", 'insecure': true, 'key_file': 'k'"),
-			"w.json:1: gossip*'insecure'*'key_file'*remove one*\n"},
+			"gossip.insecure: key_excluded: 'key_file'*"},
 		{SEALED(", 'key_files': ['k'], 'key_file': 'k'"),
-			"w.json:1: gossip*'key_file'*'key_files'*remove one*\n"},
-		{SEALED(", 'insecure': 1, 'key_file': ''"),
-			"w.json:1: gossip.key_file: '': expected a path of 1 to 4095 printable characters\n"
-			"w.json:1: gossip.insecure: 1: expected true or false\n"},
+			"gossip.key_file: key_excluded: 'key_files'*"},
+		{SEALED(", 'insecure': 1, 'key_file': ''"), "gossip.key_file: text_length: *4095\n"
+							    "gossip.insecure: not_bool"},
 		{0},
 	};
 
@@ -630,47 +527,37 @@ static void test_identities(void **state)
 #define OWN       "'identity_file': 'i', "
 #define PROVEN(members, me, you) \
 	GOSSIP("'key_file': 'k', " members "'roster': [" ME(me) ", " YOU(you) "]")
-#define AT_KEY(begins) "w.json:1: gossip.roster[1] 'you'.public_key: '" begins "...': expected "
-#define NO_DIGITS      "64 hexadecimal digits, as written by weir --new-identity\n"
-#define NO_KEY(text, begins, more)                                                       \
-	{                                                                                \
-		PROVEN(OWN, KEY(KEY60 "0001"), KEY(text)), AT_KEY(begins) NO_DIGITS more \
-	}
-#define NONE(begins) AT_KEY(begins) "*'identity_file'\n"
 	static const struct config_case cases[] = {
 		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(KEY60 "fFFf")), ""},
 		{PROVEN(OWN "'identities': 'optional', ", KEY(KEY60 "0001"), KEY(KEY60 "0002")),
 			""},
 		{PROVEN(OWN, KEY(KEY60 "0001"), ""),
-			"w.json:1: gossip.roster[1] 'you'.public_key: missing: expected*'identity_file'\n"},
+			"gossip.roster[1].public_key: public_key_missing"},
 		/* The message names the first limiter without one. */
-		{PROVEN(OWN, "", ""),
-			"w.json:1: gossip.roster[0] 'me'.public_key: missing: expected*'identity_file'\n"},
+		{PROVEN(OWN, "", ""), "gossip.roster[0].public_key: public_key_missing"},
 		{PROVEN(OWN "'identities': 'none', ", KEY(KEY60 "0001"), KEY(KEY60 "0002")),
-			"w.json:1: gossip.identities: 'none': expected 'required' or 'optional'\n"},
+			"gossip.identities: wrong_choice"},
 		{PROVEN("'identities': 'required', ", "", ""),
-			"w.json:1: gossip*'identities'*'identity_file'\n"},
+			"gossip.identities: key_required: 'identity_file'"},
 		{GOSSIP("'insecure': true, 'identity_file': 'i', 'roster': [" ME(
 			 KEY(KEY60 "0001")) ", " YOU(KEY(KEY60 "0002")) "]"),
-			"w.json:1: gossip*'identity_file'*'key_file' or 'key_files'\n"},
-		NO_KEY(KEY60 "0001a", KEY60 "000", NONE(KEY60 "000")),
-		NO_KEY(KEY60 "00g0", KEY60 "00g", ""),
-		NO_KEY(KEY60 "000:", KEY60 "000", ""),
-		NO_KEY("g0" KEY60 "00", "g0" KEY60 "0", NONE("g0" KEY60 "0")),
-		NO_KEY(ZEROS63 "0", ZEROS63, NONE(ZEROS63)),
+			"gossip.identity_file: key_required: 'key_file' or 'key_files'"},
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(KEY60 "0001a")),
+			"gossip.roster[1].public_key: wrong_public_key\ngossip.roster[1].public_key: public_key_missing"},
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(KEY60 "00g0")),
+			"gossip.roster[1].public_key: wrong_public_key"},
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(KEY60 "000:")),
+			"gossip.roster[1].public_key: wrong_public_key"},
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY("g0" KEY60 "00")),
+			"gossip.roster[1].public_key: wrong_public_key\ngossip.roster[1].public_key: public_key_missing"},
+		{PROVEN("", "", KEY(KEY60 "0001")), "gossip.identity_file: identity_file_missing"},
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(ZEROS63 "0")),
+			"gossip.roster[1].public_key: wrong_public_key\ngossip.roster[1].public_key: public_key_missing"},
 		{0},
 	};
-	char *text = with_quotes(PROVEN("", "", KEY(KEY60 "0001"))), *messages;
-	struct config *config;
 
 	(void)state;
 	run_cases(cases);
-	/* The message has a quote that stands for another one in tables. */
-	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), -EINVAL);
-	assert_parts(messages,
-		"w.json:1: gossip.identity_file: missing: expected the path*\"public_key\"*\n");
-	free(messages);
-	free(text);
 }
 
 static void test_all_errors(void **state)
@@ -681,27 +568,24 @@ static void test_all_errors(void **state)
 		 "'idle': 0, 'gossip': {'roster': [{'name': 'x', 'address': 'y'}, {'name': 'x', "
 		 "'address': '10.0.0.1:1'}]}, 'policies': [{'limit': '1kbit/s', 'limti': 1}, "
 		 "{'name': 'p', 'match': {'src': '10.0.0.1/8'}, 'burst': 'x'}], 'nonsense': []}",
-			"w.json:1: ports.lan.device: duplicate key: expected it once: line 1 has it too\n"
-			"w.json:1: nonsense: " UNKNOWN_KEY
-			"w.json:1: limiter: 'a b': expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"
-			"w.json:1: ports.lan.device: 'eth0': " DEVICE_MEANT(
-				"net_af_packet0,iface=eth0") "w.json:1: ports.lan.mtu: 5: expected a whole number from 64 to 16000\n"
-							     "w.json:1: ports.wan.device: missing: " EXPECTED_DEVICE
-							     "w.json:1: wires[1]: 3: expected an object\n"
-							     "w.json:1: idle: 0: expected 'poll' or 'sleep'\n"
-							     "w.json:1: gossip.roster[0] 'x'.address: 'y': expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946': names are not looked up: write the address\n"
-							     "w.json:1: policies[0].limti: unknown key: did you mean 'limit'?\n"
-							     "w.json:1: policies[0].name: missing: expected a name of 1 to 63 characters "
-							     "A-Z a-z 0-9 _ . -\n"
-							     "w.json:1: policies[0].limit: '1kbit/s': " RATE_RANGE
-							     "w.json:1: policies[1] 'p'.match.src: '10.0.0.1/8': expected no host bits, as in "
-							     "'10.0.0.0/8'\n"
-							     "w.json:1: policies[1] 'p'.limit: missing: " EXPECTED_RATE
-							     "w.json:1: policies[1] 'p'.burst: 'x': expected bytes such as '75kB' or '64KiB'\n"
-							     "w.json:1: gossip.roster[1] 'x'.name: same*gossip.roster[0] 'x' (w.json:1)*unique*\n"
-							     "w.json:1: wires[0] 'w'.b: 'lan': expected another port than at the other end\n"
-							     "w.json:1: gossip.key_file: missing: expected the path of the key that the 2 limiters share, or 'insecure': true\n"},
+			"ports.lan.device: duplicate_key\n"
+			"nonsense: unknown_key: *see*\n"
+			"limiter: wrong_name\n"
+			"ports.lan.device: wrong_value: *did you mean 'net_af_packet0,iface=eth0'?\n"
+			"ports.lan.mtu: integer_range: 64, 16000\n"
+			"ports.wan.device: wrong_value\n"
+			"wires[1]: not_object\n"
+			"idle: wrong_choice\n"
+			"gossip.roster[0].address: wrong_address: names are not looked up: write the address\n"
+			"policies[0].limti: unknown_key: did you mean 'limit'?\n"
+			"policies[0].name: wrong_name\n"
+			"policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s\n"
+			"policies[1].match.src: prefix_host_bits: 10.0.0.0/8\n"
+			"policies[1].limit: wrong_value\n"
+			"policies[1].burst: wrong_value\n"
+			"gossip.roster[1].name: not_unique: name, *gossip.roster[0] 'x' (w.json:1)\n"
+			"wires[0].b: wire_ends_same\n"
+			"gossip.key_file: key_file_missing: 2"},
 		{0},
 	};
 
@@ -732,40 +616,25 @@ static char *make_policies(unsigned n, const char *last, size_t *size)
 /* The last of very many policies is read and compared with all others, like the first. */
 static void test_many_policies(void **state)
 {
-	static const struct {
-		const char *last, *words; /* NULL: no message */
-	} cases[] = {
-		{"{'name':'last','limit':'1Mbit/s'}", NULL},
+	static const struct config_case cases[] = {
+		{"{'name':'last','limit':'1Mbit/s'}", "warning: wires: no_wires"},
 		{"{'name':'last','limit':'1Mbit'}",
-			"w.json:1: policies[100000] 'last'.limit: '1Mbit': " MEANT_RATE("1Mbit/s")},
+			"policies[100000].limit: wrong_value: *did you mean '1Mbit/s'?"},
 		{"{'name':'p77777','limit':'1Mbit/s'}",
-			"w.json:1: policies[100000] 'p77777'.name: same*policies[77777] 'p77777' (w.json:1)*unique*\n"},
+			"policies[100000].name: not_unique: name, *policies[77777] 'p77777' *"},
 		{"{'name':'last','limit':'1Mbit/s','match':{'dst':'10.1.0.0/32'}}",
-			"w.json:1: policies[100000] 'last'.match: same*policies[65536] 'p65536' (w.json:1)*unique*\n"},
+			"policies[100000].match: duplicate_match: policies[65536] 'p65536' *"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *last = with_quotes(cases[i].last), *text, *messages;
-		struct config *config;
+		char *last = with_quotes(cases[i].document), *text;
 		size_t size;
-		int rc;
 
 		text = make_policies(MANY_POLICIES, last, &size);
-		rc = parse_config_case(text, size, &messages, &config);
-		assert_int_equal(rc, cases[i].words != NULL ? -EINVAL : 0);
-		if (rc == 0) {
-			assert_string_equal(config->policies[MANY_POLICIES].name, "last");
-		} else {
-			char *words = with_quotes(cases[i].words);
-
-			assert_parts(messages, words);
-			free(words);
-		}
-		config_free(config);
+		expect_messages(text, size, cases[i].messages);
 		free(last);
 		free(text);
-		free(messages);
 	}
 }
 
@@ -774,8 +643,7 @@ static void test_too_many_policies(void **state)
 {
 	static const char head[] = "{\"limiter\":\"me\",\"policies\":[0";
 	size_t size = sizeof(head) - 1 + (size_t)CONFIG_POLICIES_MAX * 2 + 2;
-	char *text = malloc(size + 1), *at = text, *messages;
-	struct config *config;
+	char *text = malloc(size + 1), *at = text;
 
 	(void)state;
 	assert_non_null(text);
@@ -783,11 +651,8 @@ static void test_too_many_policies(void **state)
 	for (unsigned i = 0; i < CONFIG_POLICIES_MAX; i++)
 		at += sprintf(at, ",0");
 	sprintf(at, "]}");
-	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
-	assert_string_equal(
-		messages, "w.json:1: policies: 1000001 in all: expected at most 1000000\n");
+	expect_messages(text, size, "policies: list_too_long: 1000000, 1000001");
 	free(text);
-	free(messages);
 }
 
 /*
@@ -795,8 +660,7 @@ static void test_too_many_policies(void **state)
  */
 static void test_many_ports(void **state)
 {
-	char *text = NULL, *messages;
-	struct config *config;
+	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -808,10 +672,8 @@ static void test_many_ports(void **state)
 	fprintf(out, "},\"wires\":[{\"name\":\"w\",\"a\":\"p0\",\"b\":\"p%u\"}]}",
 		CONFIG_PORTS_MAX);
 	fclose(out);
-	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
-	assert_string_equal(messages, "w.json:1: ports: 33 in all: expected at most 32\n");
+	expect_messages(text, size, "ports: list_too_long: 32, 33");
 	free(text);
-	free(messages);
 }
 
 static char *make_group(unsigned n, const char *members, size_t *size)
@@ -833,24 +695,27 @@ static char *make_group(unsigned n, const char *members, size_t *size)
 /* Groups for which an allocator does not hold its limit: a warning at the key to change. */
 static void test_allocator_risks(void **state)
 {
+#define NO_WIRES  "warning: wires: no_wires"
+#define WARNS(at) NO_WIRES "\nwarning: " at
 	static const struct {
 		unsigned n;
-		const char *members, *key; /* NULL: no warning */
+		const char *members, *messages;
 	} cases[] = {
-		{1, "\"allocator\":\"central\"", NULL},
-		{50, "\"allocator\":\"fps\",\"interval\":\"1s\"", NULL},
-		{2, "\"allocator\":\"gtb\"", "allocator"},
-		{2, "\"allocator\":\"grd\",\"interval\":\"100ms\"", NULL},
-		{2, "\"allocator\":\"grd\",\"interval\":\"101ms\"", "interval"},
-		{31, "\"allocator\":\"grd\"", NULL},
-		{32, "\"allocator\":\"grd\"", "ewma"},
-		{32, "\"allocator\":\"grd\",\"ewma\":0.75", NULL},
+		{1, "\"allocator\":\"central\"", NO_WIRES},
+		{50, "\"allocator\":\"fps\",\"interval\":\"1s\"",
+			WARNS("gossip.timeout: timeout_short: 3, 1s")},
+		{2, "\"allocator\":\"gtb\"", WARNS("policies[0].allocator: gtb_unfair")},
+		{2, "\"allocator\":\"grd\",\"interval\":\"100ms\"", NO_WIRES},
+		{2, "\"allocator\":\"grd\",\"interval\":\"101ms\"",
+			WARNS("policies[0].interval: grd_late")},
+		{31, "\"allocator\":\"grd\"", NO_WIRES},
+		{32, "\"allocator\":\"grd\"", WARNS("policies[0].ewma: grd_oscillates")},
+		{32, "\"allocator\":\"grd\",\"ewma\":0.75", NO_WIRES},
 	};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		char *text, *messages, *group, at[64] = "policies[0] \"p\".";
-		struct config *config;
+		char *text, *group;
 		size_t size;
 
 		group = make_group(cases[c].n, "", &size);
@@ -858,15 +723,7 @@ static void test_allocator_risks(void **state)
 			asprintf(&text,
 				"%.*s,\"policies\":[{\"name\":\"p\",\"limit\":\"10Mbit/s\",%s}]}",
 				(int)size - 1, group, cases[c].members) > 0);
-		assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
-		if (cases[c].key)
-			strcat(at, cases[c].key);
-		else
-			strcat(at, "allocator");
-		assert_int_equal(strstr(messages, at) != NULL, cases[c].key != NULL);
-		assert_null(cases[c].key ? NULL : strstr(messages, "exceeds the limit"));
-		config_free(config);
-		free(messages);
+		expect_messages(text, strlen(text), cases[c].messages);
 		free(group);
 		free(text);
 	}
@@ -892,11 +749,8 @@ static void test_many_limiters(void **state)
 	free(messages);
 
 	text = make_group(CONFIG_ROSTER_MAX + 1, "", &size);
-	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
-	assert_string_equal(
-		messages, "w.json:1: gossip.roster: 16385 in all: expected at most 16384\n");
+	expect_messages(text, size, "gossip.roster: list_too_long: 16384, 16385");
 	free(text);
-	free(messages);
 }
 
 /* Groups of up to 64 limiters keep all records and lend tokens; larger groups sum along a tree. */
@@ -1129,18 +983,15 @@ static void test_tunnels(void **state)
 		{DOC(", 'tunnels': {'classify': 'outer'}"), ""},
 		{DOC(", 'tunnels': {'classify': 'inner'}"), ""},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65535}"), ""},
-		{DOC(", 'tunnels': {'classify': 'both'}"),
-			"w.json:1: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'both'}"), "tunnels.classify: wrong_choice"},
 		{DOC(", 'tunnels': {'classify': 'both', 'vxlan-port': 1}"),
-			"w.json:1: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+			"tunnels.classify: wrong_choice"},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65536}"),
-			"w.json:1: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
-			"65535\n"},
+			"tunnels.vxlan-port: integer_range: 1, 65535"},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 0}"),
-			"w.json:1: tunnels.vxlan-port: 0: expected a whole number from 1 to "
-			"65535\n"},
+			"tunnels.vxlan-port: integer_range: 1, 65535"},
 		{DOC(", 'tunnels': {'vxlan-port': 4789}"),
-			"w.json:1: tunnels*'vxlan-port'*'classify': 'inner'\n"},
+			"tunnels.vxlan-port: key_required: 'classify': 'inner'"},
 		{0},
 	};
 	struct config *config;
@@ -1173,8 +1024,7 @@ static void test_cpu_list(void **state)
 		{"1024", -EINVAL, 0},
 		{"5-2", -EINVAL, 0},
 		{"2-", -EINVAL, 0},
-		{"w.json:1: gossip.roster[2] 'she'.address: '[::1]:7': expected IPv4*\n", -EINVAL,
-			0},
+		{"-1", -EINVAL, 0},
 		{"", -EINVAL, 0},
 		{"1,", -EINVAL, 0},
 		{",1", -EINVAL, 0},
@@ -1252,40 +1102,37 @@ static void test_dscp_names(void **state)
 static void refuse_file(const char *path, int rc, const char *message)
 {
 	struct config *config = (struct config *)&config;
-	char *messages;
-	size_t size;
-	FILE *err = open_memstream(&messages, &size);
+	struct message_lines lines;
+	struct config_load load = {.path = path, .diagnostics = message_lines_begin(&lines)};
+	char *messages, expected[128];
 
-	assert_non_null(err);
-	assert_int_equal(config_load(path, err, &config), rc);
+	assert_int_equal(config_load_with(&load, &config), rc);
 	assert_null(config);
-	fclose(err);
-	assert_string_equal(messages, message);
+	messages = message_lines_end(&lines);
+	snprintf(expected, sizeof(expected), "%s: %s", path, message);
+	assert_lines(messages, expected);
 	free(messages);
 }
 
 static void test_files(void **state)
 {
 	char path[] = "/tmp/weir-config-XXXXXX";
-	char message[128];
 	int fd = mkstemp(path);
 
 	(void)state;
 	assert_true(fd >= 0);
-	refuse_file("/", -EISDIR, "/: Is a directory: name a file in it\n");
-	refuse_file("/nonexistent/w.json", -ENOENT,
-		"/nonexistent/w.json: No such file or directory: is the path right?\n");
-	snprintf(message, sizeof(message), "%s: empty: expected a JSON object\n", path);
-	refuse_file(path, -EINVAL, message);
+	refuse_file("/", -EISDIR, "file_is_directory: Is a directory");
+	refuse_file("/nonexistent/w.json", -ENOENT, "file_missing");
+	refuse_file("/dev/null/w.json", -ENOTDIR, "file_unreadable: Not a directory");
+	refuse_file("/dev/zero", -EMEDIUMTYPE, "file_not_regular");
+	refuse_file(path, -EINVAL, "empty_document");
 	assert_int_equal(ftruncate(fd, READER_FILE_MAX + 1), 0);
-	snprintf(message, sizeof(message), "%s: File too large: expected at most 256 MiB\n", path);
-	refuse_file(path, -EFBIG, message);
+	refuse_file(path, -EFBIG, "file_too_large");
 	/* Root can read every file. */
 	assert_int_equal(fchmod(fd, 0), 0);
-	snprintf(message, sizeof(message), "%s: Permission denied: may this user read it?\n", path);
 	if (getuid() == 0)
 		assert_int_equal(seteuid(65534), 0);
-	refuse_file(path, -EACCES, message);
+	refuse_file(path, -EACCES, "file_denied");
 	assert_int_equal(seteuid(getuid()), 0);
 	close(fd);
 	unlink(path);
@@ -1316,6 +1163,8 @@ int main(void)
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_cpu_list),
 		cmocka_unit_test(test_dscp_names),
+		cmocka_unit_test(test_host),
+		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_limiter),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_wires),

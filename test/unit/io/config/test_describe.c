@@ -640,17 +640,11 @@ static void test_describe_whole(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
-		char *document = with_quotes(whole[i].document), *messages, *text;
-		struct config *config;
+		struct config *config = must_read(whole[i].document);
+		char *text = describe_to_text(config);
 
-		parse_config_case(document, strlen(document), &messages, &config);
-		if (config == NULL)
-			fail_msg("%s", messages);
-		text = describe_to_text(config);
 		assert_string_equal(text, whole[i].text);
 		free(text);
-		free(messages);
-		free(document);
 		config_free(config);
 	}
 }
@@ -765,23 +759,18 @@ static void test_describe_single(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
-		char *document, *quoted, *messages, *text;
+		char *document, *text;
 		const char *lines;
 		struct config *config;
 
 		assert_true(
 			asprintf(&document, POLICIES("{'name': 'p', %s}"), single[i].members) > 0);
-		quoted = with_quotes(document);
-		parse_config_case(quoted, strlen(quoted), &messages, &config);
-		if (config == NULL)
-			fail_msg("%s", messages);
+		config = must_read(document);
 		text = describe_to_text(config);
 		lines = strstr(text, "policy p\n");
 		assert_non_null(lines);
 		assert_string_equal(lines + strlen("policy p\n"), single[i].lines);
 		free(text);
-		free(messages);
-		free(quoted);
 		free(document);
 		config_free(config);
 	}

@@ -24,27 +24,20 @@
 #define ENDPOINT(url) ETCD("'endpoints': ['" url "']")
 #define TLS(members)  ETCD("'endpoints': ['https://e']" members)
 
-#define NAME_OF "expected the name of a limiter in 'gossip'.'roster'\n"
-#define TWO     "expected two limiters of 'gossip'.'roster', such as ['ams-1', 'fra-1']\n"
-
 static void test_store(void **state)
 {
 	static const struct config_case cases[] = {
 		{LEDGER(""), ""},
 		{LEDGER("'store': '/srv/weir'"), ""},
-		{LEDGER("'store': ''"), "w.json:1: ledger.store: '': expected a path of 1 to 3999 "
-					"printable characters\n"},
-		{LEDGER("'store': 3"), "w.json:1: ledger.store: 3: expected a path of 1 to 3999 "
-				       "printable characters\n"},
-		{LEDGER("'store': '/run/weir/x'"),
-			"w.json:1: warning: ledger.store: '/run/weir/x': *reboot*\n"},
+		{LEDGER("'store': ''"), "ledger.store: text_length: *3999"},
+		{LEDGER("'store': 3"), "ledger.store: text_length: *3999"},
+		{LEDGER("'store': '/run/weir/x'"), "warning: ledger.store: store_volatile"},
 		{LEDGER("'store': '/running'"), ""},
 		/* Without a policy that needs the store, its path does not matter. */
 		{IN_GROUP("", "'store': '/run/weir/x'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
-		{LEDGER("'stor': '/x'"),
-			"w.json:1: ledger.stor: unknown key: did you mean 'store'?\n"},
+		{LEDGER("'stor': '/x'"), "ledger.stor: unknown_key: did you mean 'store'?"},
 		{IN_GROUP("", "'lease': '5s'}, 'ledger': {'lease': '6s'", POLICY_P),
-			"w.json:1: ledger: duplicate key: expected it once: line 1 has it too\n"},
+			"ledger: duplicate_key"},
 		{0},
 	};
 
@@ -75,20 +68,14 @@ static void test_lease(void **state)
 {
 	static const struct config_case cases[] = {
 		{LEDGER("'lease': '1001ms'"), ""},
-		{LEDGER("'lease': '1s'"),
-			"w.json:1: ledger.lease: '1s': expected more than the timeout of gossip, "
-			"1s\n"},
+		{LEDGER("'lease': '1s'"), "ledger.lease: lease_below_timeout: 1s"},
 		{TIMEOUT("1500ms", "'lease': '1501ms'"), ""},
-		{TIMEOUT("1500ms", "'lease': '1500ms'"),
-			"w.json:1: ledger.lease: '1500ms': expected more than the timeout of gossip, "
-			"1.5s\n"},
+		{TIMEOUT("1500ms", "'lease': '1500ms'"), "ledger.lease: lease_below_timeout: 1.5s"},
 		{TIMEOUT("3600s", ""), ""},
 		{LEDGER("'lease': '24h'"), ""},
-		{LEDGER("'lease': '25h'"),
-			"w.json:1: ledger.lease: '25h': expected 200ms to 24h\n"},
+		{LEDGER("'lease': '25h'"), "ledger.lease: out_of_range: 200ms to 24h"},
 		{TIMEOUT("160ms", "'lease': '200ms'"), ""},
-		{TIMEOUT("160ms", "'lease': '199ms'"),
-			"w.json:1: ledger.lease: '199ms': expected 200ms to 24h\n"},
+		{TIMEOUT("160ms", "'lease': '199ms'"), "ledger.lease: out_of_range: 200ms to 24h"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '240ms'",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
@@ -96,7 +83,7 @@ static void test_lease(void **state)
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms'",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
-			"w.json:1: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: *late message*\n"},
+			"warning: ledger.lease: lease_short: 4, 60ms"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms', 'promise': 0",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'hard', 'interval': "
 			 "'60ms'}"),
@@ -105,12 +92,9 @@ static void test_lease(void **state)
 		{ALONE("'lease': '1s'"), ""},
 		{ALONE("'lease': '200ms'"), ""},
 		{LEDGER("'promise': 100, 'drift': 0"), ""},
-		{LEDGER("'promise': 101"), "w.json:1: ledger.promise: 101: expected a whole number "
-					   "from 0 to 100\n"},
+		{LEDGER("'promise': 101"), "ledger.promise: integer_range: 0, 100"},
 		{LEDGER("'drift': 100000"), ""},
-		{LEDGER("'drift': 100001"),
-			"w.json:1: ledger.drift: 100001: expected a whole number "
-			"from 0 to 100000\n"},
+		{LEDGER("'drift': 100001"), "ledger.drift: integer_range: 0, 100000"},
 		{0},
 	};
 
@@ -120,60 +104,50 @@ static void test_lease(void **state)
 
 static void test_overlay(void **state)
 {
-#define DOUBLE(again, first) \
-	"w.json:1: ledger.overlay.edges[" again "]: same ends*edges[" first "]*once\n"
-#define EXPECTED_OVERLAY "expected 'ring', {'degree': N} or {'edges': [['A', 'B'], ...]}\n"
 	static const struct config_case cases[] = {
 		{LEDGER("'overlay': 'ring'"), ""},
-		{LEDGER("'overlay': 'star'"),
-			"w.json:1: ledger.overlay: 'star': " EXPECTED_OVERLAY},
+		{LEDGER("'overlay': 'star'"), "ledger.overlay: wrong_value"},
 		{LEDGER("'overlay': {'degree': 2}"), ""},
 		{LEDGER("'overlay': {'degree': 64}"), ""},
-		{LEDGER("'overlay': {'degree': 1}"),
-			"w.json:1: ledger.overlay.degree: 1: expected a whole number from 2 to 64\n"},
+		{LEDGER("'overlay': {'degree': 1}"), "ledger.overlay.degree: integer_range: 2, 64"},
 		{LEDGER("'overlay': {'degree': 65}"),
-			"w.json:1: ledger.overlay.degree: 65: expected a whole number from 2 to 64\n"},
-		{LEDGER("'overlay': {}"),
-			"w.json:1: ledger.overlay: an empty object: " EXPECTED_OVERLAY},
+			"ledger.overlay.degree: integer_range: 2, 64"},
+		{LEDGER("'overlay': {}"), "ledger.overlay: wrong_value"},
 		{LEDGER("'overlay': {'degree': 2, 'edges': [['a', 'b']]}"),
-			"w.json:1: ledger.overlay: an object: " EXPECTED_OVERLAY},
-		{LEDGER("'overlay': {'width': 2}"),
-			"w.json:1: ledger.overlay.width: unknown key: expected*'degree' or 'edges'*\n"},
+			"ledger.overlay: wrong_value"},
+		{LEDGER("'overlay': {'width': 2}"), "ledger.overlay.width: unknown_key: *see*"},
 		{EDGES("[['a', 'b'], ['c', 'b'], ['d', 'a']]"), ""},
-		{EDGES("[]"),
-			"w.json:1: ledger.overlay.edges: an empty array: expected an array of "
-			"pairs of limiters\n"},
-		{EDGES("'ab'"),
-			"w.json:1: ledger.overlay.edges: 'ab': expected an array of pairs of "
-			"limiters\n"},
-		{EDGES("[['a', 'b'], ['b', 'c', 'd']]"),
-			"w.json:1: ledger.overlay.edges[1]: an array: " TWO},
-		{EDGES("['ab']"), "w.json:1: ledger.overlay.edges[0]: 'ab': " TWO},
+		{EDGES("[]"), "ledger.overlay.edges: wrong_value"},
+		{EDGES("'ab'"), "ledger.overlay.edges: wrong_value"},
+		{EDGES("[['a', 'b'], ['b', 'c', 'd']]"), "ledger.overlay.edges[1]: wrong_edge"},
+		{EDGES("['ab']"), "ledger.overlay.edges[0]: wrong_edge"},
 		{EDGES("[['a', 'b'], ['c', 'e'], [7, 'd']]"),
-			"w.json:1: ledger.overlay.edges[1][1]: 'e': " NAME_OF
-			"w.json:1: ledger.overlay.edges[2][0]: 7: " NAME_OF},
+			"ledger.overlay.edges[1][1]: no_such_limiter\n"
+			"ledger.overlay.edges[2][0]: no_such_limiter"},
 		{EDGES("[['a', 'b'], ['c', 'D']]"),
-			"w.json:1: ledger.overlay.edges[1][1]: 'D': expected the name of a limiter in "
-			"'gossip'.'roster'" MEANT("d")},
+			"ledger.overlay.edges[1][1]: no_such_limiter: did you mean 'd'?"},
 		{EDGES("[['a', 'b'], ['c', 'c'], ['c', 'd']]"),
-			"w.json:1: ledger.overlay.edges[1]: from a limiter to itself: " TWO},
+			"ledger.overlay.edges[1]: edge_to_itself"},
 		{EDGES("[['a', 'b'], ['b', 'c'], ['d', 'c'], ['b', 'a'], ['c', 'd'], ['a', 'b']]"),
-			"w.json:1: ledger.overlay.edges[3]: same ends*ledger.overlay.edges[0]*once\n"
-			"w.json:1: ledger.overlay.edges[5]: same ends*ledger.overlay.edges[0]*once\n"
-			"w.json:1: ledger.overlay.edges[4]: same ends*ledger.overlay.edges[2]*once\n"},
+			"ledger.overlay.edges[3]: edge_twice: 0\n"
+			"ledger.overlay.edges[5]: edge_twice: 0\n"
+			"ledger.overlay.edges[4]: edge_twice: 2"},
 		{EDGES("[['a', 'b'], ['c', 'd'], ['a', 'd'], ['b', 'c'], ['a', 'c'], ['b', 'd'], "
 		       "['d', 'b'], ['c', 'a'], ['c', 'b'], ['d', 'a'], ['d', 'c'], ['b', 'a']]"),
-			DOUBLE("11", "0") DOUBLE("7", "4") DOUBLE("9", "2") DOUBLE("8", "3")
-				DOUBLE("6", "5") DOUBLE("10", "1")},
+			"ledger.overlay.edges[11]: edge_twice: 0\n"
+			"ledger.overlay.edges[7]: edge_twice: 4\n"
+			"ledger.overlay.edges[9]: edge_twice: 2\n"
+			"ledger.overlay.edges[8]: edge_twice: 3\n"
+			"ledger.overlay.edges[6]: edge_twice: 5\n"
+			"ledger.overlay.edges[10]: edge_twice: 1"},
 		{EDGES("[['c', 'd'], ['a', 'd'], ['b', 'a']]"), ""},
 		{EDGES("[['a', 'b'], ['d', 'c']]"),
-			"w.json:1: ledger.overlay.edges: an array: expected a path*'a'*'c'*\n"},
+			"ledger.overlay.edges: edges_unconnected: a, c"},
 		{EDGES("[['d', 'c'], ['b', 'c']]"),
-			"w.json:1: ledger.overlay.edges: an array: expected a path*'a'*'b'*\n"},
+			"ledger.overlay.edges: edges_unconnected: a, b"},
 		{LEDGER("'tree': {'degree': 2}"), ""},
-		{LEDGER("'tree': {'degree': 1}"),
-			"w.json:1: ledger.tree.degree: 1: expected a whole number from 2 to 64\n"},
-		{LEDGER("'tree': 2"), "w.json:1: ledger.tree: 2: expected an object\n"},
+		{LEDGER("'tree': {'degree': 1}"), "ledger.tree.degree: integer_range: 2, 64"},
+		{LEDGER("'tree': 2"), "ledger.tree: not_object"},
 		{0},
 	};
 
@@ -185,24 +159,18 @@ static void test_etcd(void **state)
 {
 #define NAME255   TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") "abcde"
 #define PREFIX106 TEN("abcdef") TEN("abcd") "abcdef"
-#define URL(url)                                                                     \
-	{                                                                            \
-		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url           \
-			       "': expected a URL such as 'https://192.0.2.1:2379'," \
-			       " of a host and a port alone\n"                       \
+#define URL(url)                                                          \
+	{                                                                 \
+		ENDPOINT(url), "ledger.etcd.endpoints[0]: wrong_endpoint" \
 	}
-#define IN_CLEAR(url)                                                      \
-	{                                                                  \
-		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url \
-			       "': expected https*'insecure': true*\n"     \
+#define IN_CLEAR(url)                                                    \
+	{                                                                \
+		ENDPOINT(url), "ledger.etcd.endpoints[0]: etcd_insecure" \
 	}
 #define PREFIX(prefix) TLS(", 'prefix': '" prefix "'")
-#define NO_PREFIX(prefix)                                                                        \
-	{                                                                                        \
-		PREFIX(prefix),                                                                  \
-			"w.json:1: ledger.etcd.prefix: '" prefix                                 \
-			"': expected where keys begin, such as '/weir', of 2 to 107 characters " \
-			"A-Z a-z 0-9 _ . - /\n"                                                  \
+#define NO_PREFIX(prefix)                                                   \
+	{                                                                   \
+		PREFIX(prefix), "ledger.etcd.prefix: path_characters: *107" \
 	}
 	static const struct config_case cases[] = {
 		{ENDPOINT("https://etcd-1.example.net:2379"), ""},
@@ -216,11 +184,7 @@ static void test_etcd(void **state)
 		URL("http:/x192.0.2.1"),
 		URL("https:/x192.0.2.1"),
 		{ENDPOINT("https://" NAME255), ""},
-		{ENDPOINT("https://" NAME255 "a"),
-			"w.json:1: ledger.etcd.endpoints[0]: 'https://" TEN(
-				"abcde") "abcde...': "
-					 "expected a URL such as 'https://192.0.2.1:2379', of a host and a port "
-					 "alone\n"},
+		{ENDPOINT("https://" NAME255 "a"), "ledger.etcd.endpoints[0]: wrong_endpoint"},
 		URL("https://192.0.2.1:"),
 		URL("https://192.0.2.1:2379/"),
 		URL("https://192.0.2.1/v3"),
@@ -238,34 +202,26 @@ static void test_etcd(void **state)
 		IN_CLEAR("http://localhost.example.net"),
 		IN_CLEAR("http://[2001:db8::1]"),
 		{ETCD("'endpoints': ['https://e', 'http://192.0.2.1']"),
-			"w.json:1: ledger.etcd.endpoints[1]: 'http://192.0.2.1': expected https*'insecure': true*\n"},
+			"ledger.etcd.endpoints[1]: etcd_insecure"},
 		{ETCD("'endpoints': ['http://192.0.2.1:2379'], 'insecure': true"),
-			"w.json:1: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not encrypted*\n"},
+			"warning: ledger.etcd.endpoints[0]: etcd_unencrypted"},
 		{TLS(", 'user': 'edge', 'password_file': '/p'"), ""},
-		{TLS(", 'user': 'edge'"), "w.json:1: ledger.etcd*'user'*'password_file'\n"},
-		{TLS(", 'password_file': '/p'"), "w.json:1: ledger.etcd*'password_file'*'user'\n"},
+		{TLS(", 'user': 'edge'"), "ledger.etcd.user: key_required: 'password_file'"},
+		{TLS(", 'password_file': '/p'"), "ledger.etcd.password_file: key_required: 'user'"},
 		{ETCD("'endpoints': ['https://1', 'https://2', 'https://3', 'https://4', "
 		      "'https://5', 'https://6', 'https://7', 'https://8', 'https://9']"),
 			""},
 		{ETCD("'endpoints': ['https://1', 'https://2', 'https://3', 'https://4', "
 		      "'https://5', 'https://6', 'https://7', 'https://8', 'https://9', 'https://10']"),
-			"w.json:1: ledger.etcd.endpoints: an array: expected an array of 1 to 9 "
-			"URLs\n"},
-		{ETCD("'endpoints': []"),
-			"w.json:1: ledger.etcd.endpoints: an empty array: expected "
-			"an array of 1 to 9 URLs\n"},
-		{ETCD(""), "w.json:1: ledger.etcd.endpoints: missing: expected an array of 1 to 9 "
-			   "URLs\n"},
+			"ledger.etcd.endpoints: wrong_value"},
+		{ETCD("'endpoints': []"), "ledger.etcd.endpoints: wrong_value"},
+		{ETCD(""), "ledger.etcd.endpoints: wrong_value"},
 		{ETCD("'endpoints': ['https://1', 'https://1']"),
-			"w.json:1: ledger.etcd.endpoints[1]: 'https://1': expected each endpoint "
-			"once\n"},
+			"ledger.etcd.endpoints[1]: endpoint_twice"},
 		{PREFIX("/w"), ""},
 		{PREFIX("/weir/test.1"), ""},
 		{PREFIX("/" PREFIX106), ""},
-		{PREFIX("/" PREFIX106 "x"),
-			"w.json:1: ledger.etcd.prefix: '/" TEN(
-				"abcdef") "ab...': expected where keys "
-					  "begin, such as '/weir', of 2 to 107 characters A-Z a-z 0-9 _ . - /\n"},
+		{PREFIX("/" PREFIX106 "x"), "ledger.etcd.prefix: path_characters"},
 		NO_PREFIX("/"),
 		NO_PREFIX("weir"),
 		NO_PREFIX("/weir/"),
@@ -273,12 +229,12 @@ static void test_etcd(void **state)
 		NO_PREFIX(""),
 		{TLS(", 'ca': '/c', 'cert': '/d', 'key': '/e'"), ""},
 		{TLS(", 'ca': '/c'"), ""},
-		{TLS(", 'cert': '/c'"), "w.json:1: ledger.etcd*'cert'*'key'\n"},
-		{TLS(", 'key': '/c'"), "w.json:1: ledger.etcd*'key'*'cert'\n"},
+		{TLS(", 'cert': '/c'"), "ledger.etcd.cert: key_required: 'key'"},
+		{TLS(", 'key': '/c'"), "ledger.etcd.key: key_required: 'cert'"},
 		{ETCD("'endpoints': ['http://localhost'], 'ca': '/c', 'cert': '/d', 'key': '/e'"),
-			"w.json:1: ledger.etcd*'ca'*https*'endpoints'\n"
-			"w.json:1: ledger.etcd*'cert'*https*'endpoints'\n"
-			"w.json:1: ledger.etcd*'key'*https*'endpoints'\n"},
+			"ledger.etcd.ca: needs_https\n"
+			"ledger.etcd.cert: needs_https\n"
+			"ledger.etcd.key: needs_https"},
 		{ETCD("'endpoints': ['http://localhost', 'https://e'], 'ca': '/c'"), ""},
 		{0},
 	};

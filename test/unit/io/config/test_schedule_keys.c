@@ -11,7 +11,6 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-#define AT                 "w.json:1: policies[0] 'p'*"
 #define ZONED(entries)     ", 'schedule': {'zone': 'Europe/Berlin', 'entries': [" entries "]}"
 #define SCHEDULED(entries) LIMITED(ZONED(entries))
 #define DAY                "{'days': 'mon-fri', 'from': '08:00', 'to': '18:00', 'limit': '20Mbit/s'}"
@@ -27,39 +26,39 @@ static void test_values(void **state)
 		{SCHEDULED(DAY ", " NIGHT), ""},
 		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'note': 'x'}"), ""},
 		{SCHEDULED("{'from': '00:00', 'to': '24:00', 'limit': '20Mbit/s'}"), ""},
-		{LIMITED(", 'schedule': []"), AT "schedule: an empty array: expected an object\n"},
-		{LIMITED(", 'schedule': {'entries': [" DAY "]}"), AT
-			"schedule.zone: missing: expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
-		{LIMITED(", 'schedule': {'zone': '../passwd', 'entries': [" DAY "]}"), AT
-			"schedule.zone: '../passwd': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
-		{LIMITED(", 'schedule': {'zone': 'Europe/Atlantis', 'entries': [" DAY "]}"), AT
-			"schedule.zone: 'Europe/Atlantis': expected a time zone such as 'Europe/Berlin' or 'UTC' that is in /usr/share/zoneinfo\n"},
-		{LIMITED(", 'schedule': {'zone': 'Europe', 'entries': [" DAY "]}"), AT
-			"schedule.zone: 'Europe': expected a time zone such as 'Europe/Berlin' or 'UTC' that is in /usr/share/zoneinfo\n"},
-		{LIMITED(", 'schedule': {'zone': 'tzdata.zi', 'entries': [" DAY "]}"), AT
-			"schedule.zone: 'tzdata.zi': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
-		{SCHEDULED(""), AT
-			"schedule.entries: an empty array: expected an array of 1 to 64 times of day and their limits\n"},
+		{LIMITED(", 'schedule': []"), "policies[0].schedule: not_object"},
+		{LIMITED(", 'schedule': {'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: wrong_zone"},
+		{LIMITED(", 'schedule': {'zone': '../passwd', 'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: wrong_zone"},
+		{LIMITED(", 'schedule': {'zone': 'Europe/Atlantis', 'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: no_such_zone"},
+		{LIMITED(", 'schedule': {'zone': 'Europe', 'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: no_such_zone"},
+		{LIMITED(", 'schedule': {'zone': 'tzdata.zi', 'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: wrong_zone"},
+		{LIMITED(", 'schedule': {'zone': 'leapseconds', 'entries': [" DAY "]}"),
+			"policies[0].schedule.zone: zone_unreadable"},
+		{SCHEDULED(""), "policies[0].schedule.entries: schedule_type"},
 		/* If there are too many, none is checked. */
-		{SCHEDULED(SIXTY_FOUR("{}, ") "{}"), AT
-			"schedule.entries: an array: expected an array of 1 to 64 times of day and their limits\n"},
-		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"), AT
-			"schedule.entries[0].days: 'weekdays': expected weekdays such as 'mon-fri', 'sat,sun' or 'daily'\n"},
-		{SCHEDULED("{'from': '8:00', 'to': '18:00', 'limit': '20Mbit/s'}"), AT
-			"schedule.entries[0].from: '8:00': expected a time of day from '00:00' to '24:00'\n"},
-		{SCHEDULED("{'from': '24:00', 'to': '18:00', 'limit': '20Mbit/s'}"), AT
-			"schedule.entries[0].from: '24:00': expected '00:00', of the next day\n"},
-		{SCHEDULED("{'from': '08:00', 'to': '08:00', 'limit': '20Mbit/s'}"), AT
-			"schedule.entries[0].to: '08:00': expected another time than 'from': a whole day is '00:00' to '24:00'\n"},
+		{SCHEDULED(SIXTY_FOUR("{}, ") "{}"), "policies[0].schedule.entries: schedule_type"},
+		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"),
+			"policies[0].schedule.entries[0].days: wrong_days"},
+		{SCHEDULED("{'from': '8:00', 'to': '18:00', 'limit': '20Mbit/s'}"),
+			"policies[0].schedule.entries[0].from: wrong_time_of_day"},
+		{SCHEDULED("{'from': '24:00', 'to': '18:00', 'limit': '20Mbit/s'}"),
+			"policies[0].schedule.entries[0].from: from_next_day"},
+		{SCHEDULED("{'from': '08:00', 'to': '08:00', 'limit': '20Mbit/s'}"),
+			"policies[0].schedule.entries[0].to: times_equal"},
 		{SCHEDULED("{" TIMES ", 'limit': '20Mbit'}"),
-			AT "schedule.entries[0].limit: '20Mbit': " MEANT_RATE("20Mbit/s")},
-		{SCHEDULED("{" TIMES "}"), AT "schedule.entries[0].limit: missing: " EXPECTED_RATE},
+			"policies[0].schedule.entries[0].limit: wrong_value: *did you mean '20Mbit/s'?"},
+		{SCHEDULED("{" TIMES "}"), "policies[0].schedule.entries[0].limit: wrong_value"},
 		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'bursts': '1MB'}"),
-			AT "schedule.entries[0].bursts: unknown key" MEANT("burst")},
+			"policies[0].schedule.entries[0].bursts: unknown_key: did you mean 'burst'?"},
 		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'burst': '1kB'}"),
-			"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: '1kB': less than 1518 bytes, so the largest frames never pass\n"},
+			"warning: policies[0].schedule.entries[0].burst: burst_below_frame: 1518"},
 		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '20Mbit/s', 'burst': '1kB'}"),
-			"w.json:1: warning: policies[0] 'p'.schedule.entries[1].burst: '1kB': less than 1518 bytes, so the largest frames never pass\n"},
+			"warning: policies[0].schedule.entries[1].burst: burst_below_frame: 1518"},
 		{0},
 	};
 
@@ -69,7 +68,6 @@ static void test_values(void **state)
 
 static void test_overlaps(void **state)
 {
-#define OWN "change*\n"
 	static const struct config_case cases[] = {
 		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '5Mbit/s'}"), ""},
 		{SCHEDULED(DAY ", {'days': 'fri', 'from': '18:00', 'to': '08:00', "
@@ -77,10 +75,10 @@ static void test_overlaps(void **state)
 			""},
 		{SCHEDULED(DAY ", {'days': 'fri', 'from': '17:59', 'to': '08:00', "
 			       "'limit': '5Mbit/s'}"),
-			AT "schedule.entries[1]: *entries[0]*Fri 17:59*" OWN},
+			"policies[0].schedule.entries[1]: schedule_overlap: 0, Fri 17:59"},
 		{SCHEDULED("{'days': 'sun', 'from': '23:00', 'to': '08:01', 'limit': '5Mbit/s'}, "
 			   "" DAY),
-			AT "schedule.entries[1]: *entries[0]*Mon 08:00*" OWN},
+			"policies[0].schedule.entries[1]: schedule_overlap: 0, Mon 08:00"},
 		{0},
 	};
 
@@ -95,24 +93,24 @@ static void test_with_other_keys(void **state)
 		"{" TIMES ", 'limit': '" limit "'}"))
 	static const struct config_case cases[] = {
 		{POLICY(", 'allocator': 'quota', 'total': '5TB', 'limit': '1Mbit/s'" ZONED(DAY)),
-			AT "*'schedule'*'allocator': 'quota'*remove*\n"},
+			"policies[0].schedule: key_excluded: 'allocator': 'quota'*"},
 		{COUNTED("", "10/s"), ""},
 		{LIMITED(", 'guarantee': 'hard'" ZONED(DAY)), ""},
 		{COUNTED(", 'guarantee': 'hard'", "200/min"), ""},
 		{COUNTED(", 'guarantee': 'hard'", "10/s"),
-			AT "schedule.entries[0].limit: '10/s': expected*time of*limit*\n"},
+			"policies[0].schedule.entries[0].limit: schedule_time"},
 		{COUNTED(", 'guarantee': 'hard'", "1/min"), ""},
 		{COUNTED(", 'guarantee': 'hard'", "0.875/min"),
-			AT "schedule.entries[0].limit: '0.875/min': expected at least 1/min*\n"},
+			"policies[0].schedule.entries[0].limit: hard_limit_too_low: 1/min, numbers in its time"},
 		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
 			 "{" TIMES ", 'limit': '5Mbit/s', 'burst': '1MB'}")),
-			AT "schedule.entries[0]*'burst'*'meter'*remove*\n"},
+			"policies[0].schedule.entries[0].burst: schedule_burst: hybrid"},
 		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
 			 "{" TIMES ", 'limit': '5Mbit/s'}")),
 			""},
 		{COUNTED(", 'meter': 'fixed-window'", "90/min"), ""},
-		{COUNTED(", 'meter': 'fixed-window'", "90/h"), AT
-			"schedule.entries[0].limit: '90/h': expected a whole number in the 'window' of the policy\n"},
+		{COUNTED(", 'meter': 'fixed-window'", "90/h"),
+			"policies[0].schedule.entries[0].limit: schedule_window"},
 		{0},
 	};
 
@@ -219,9 +217,8 @@ static void test_terms(void **state)
 		{LIMITED(", 'burst': '700kB'"), "{'limit': '80Mbit/s'}", 80000000, 700000, ""},
 		{LIMITED(""), "{'limit': '80Mbit/s', 'burst': '1MB'}", 80000000, 1000000, ""},
 		{LIMITED(""), "{'limit': '80Mbit'}", 0, 0,
-			"policy 'p': limit: '80Mbit': " MEANT_RATE("80Mbit/s")},
-		{LIMITED(""), "{'burst': '1MB'}", 0, 0,
-			"policy 'p': limit: missing: " EXPECTED_RATE},
+			"policy 'p': limit: *did you mean '80Mbit/s'?\n"},
+		{LIMITED(""), "{'burst': '1MB'}", 0, 0, "policy 'p': limit: missing: *\n"},
 		{LIMITED(""), "{'limit': '80Mbit/s', 'action': 'mark'}", 0, 0,
 			"policy 'p': action: unknown key: expected*'limit' or 'burst'*\n"},
 		{COUNTED("", "10/s"), "{'limit': '5/s'}", 40, 10, ""},
@@ -239,7 +236,7 @@ static void test_terms(void **state)
 		/* A value with an error has one message, also if its key is excluded. */
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': 'much'}", 0, 0,
-			"policy 'p': burst: 'much': expected bytes such as '75kB' or '64KiB'\n"},
+			"policy 'p': burst: 'much': expected bytes*\n"},
 	};
 
 	(void)state;

@@ -16,36 +16,26 @@
 #define SHAPED(members) LIMITED(", 'action': 'shape'" members)
 #define SHAPE(members)  SHAPED(", 'shape': {" members "}")
 #define CODEL(members)  SHAPE("'drop': 'codel'" members)
-#define AT              "w.json:1: policies[0] 'p'*"
 
 static void test_values(void **state)
 {
 	static const struct config_case cases[] = {
 		{SHAPED(""), ""},
 		{SHAPE(""), ""},
-		{SHAPED(", 'shape': true"), AT "shape: true: expected an object\n"},
-		{SHAPE("'dealy': '1s'"), AT "shape.dealy: unknown key: did you mean 'delay'?\n"},
-		{SHAPE("'delay': '1ms'"), ""},
-		{SHAPE("'delay': '999us'"), AT "shape.delay: '999us': expected 1ms to 10s\n"},
+		{SHAPED(", 'shape': true"), "policies[0].shape: not_object"},
+		{SHAPE("'dealy': '1s'"),
+			"policies[0].shape.dealy: unknown_key: did you mean 'delay'?"},
 		{SHAPE("'delay': '10s', 'queue': '1MB'"), ""},
-		{SHAPE("'delay': '10001ms'"), AT "shape.delay: '10001ms': expected 1ms to 10s\n"},
-		{SHAPE("'delay': 100"), AT "shape.delay: 100: expected a time such as '50ms'\n"},
-		{SHAPE("'queue': '4GiB'"), ""},
-		{SHAPE("'queue': '0B'"), AT "shape.queue: '0B': expected 1B to 4GiB\n"},
-		{SHAPE("'queue': 100"),
-			AT "shape.queue: 100: expected bytes such as '75kB' or '64KiB'\n"},
+		{SHAPE("'delay': 100"), "policies[0].shape.delay: wrong_value"},
+		{SHAPE("'queue': 100"), "policies[0].shape.queue: wrong_value"},
 		{SHAPE("'drop': 'tail'"), ""},
-		{SHAPE("'drop': 'red'"), AT "shape.drop: 'red': expected 'tail' or 'codel'\n"},
+		{SHAPE("'drop': 'red'"), "policies[0].shape.drop: wrong_choice"},
 		{CODEL(", 'target': '100us', 'interval': '1ms', 'ecn': true"), ""},
-		{CODEL(", 'target': '99us'"), AT "shape.target: '99us': expected 100us to 1s\n"},
-		{CODEL(", 'interval': '999us'"),
-			AT "shape.interval: '999us': expected 1ms to 10s\n"},
-		{CODEL(", 'ecn': 1"), AT "shape.ecn: 1: expected true or false\n"},
+		{CODEL(", 'ecn': 1"), "policies[0].shape.ecn: not_bool"},
 		/* Any bucket size: waiting packets get their tokens in the end. */
 		{SHAPED(", 'burst': '1B'"), ""},
 		{SHAPED(", 'slo': {'p99': '1us'}"), ""},
-		{SHAPED(", 'slo': {'p99': '999ns'}"), AT "slo.p99: '999ns': expected 1us to 10s\n"},
-		{SHAPED(", 'slo': {}"), AT "slo.p99: missing: expected a time such as '50ms'\n"},
+		{SHAPED(", 'slo': {}"), "policies[0].slo.p99: wrong_value"},
 		{0},
 	};
 
@@ -55,42 +45,39 @@ static void test_values(void **state)
 
 static void test_with_other_keys(void **state)
 {
-#define WITH " with the action 'shape'\n"
 	static const struct config_case cases[] = {
-		{LIMITED(", 'shape': {}"), AT "*'shape'*'action': 'shape'\n"},
+		{LIMITED(", 'shape': {}"), "policies[0].shape: key_required: 'action': 'shape'"},
 		{LIMITED(", 'action': 'mark', 'slo': {'p99': '1ms'}"),
-			AT "*'slo'*'action': 'shape'\n"},
-		{SHAPED(", 'mark': 8"), AT "*'mark'*'action': 'mark'\n"},
+			"policies[0].slo: key_required: 'action': 'shape'"},
+		{SHAPED(", 'mark': 8"), "policies[0].mark: key_required: 'action': 'mark'"},
 		{SHAPED(", 'meter': 'token-bucket'"), ""},
-		{SHAPED(", 'meter': 'gcra'"), AT "meter: 'gcra': expected 'token-bucket'" WITH},
+		{SHAPED(", 'meter': 'gcra'"), "policies[0].meter: not_with_shape: 'token-bucket'"},
 		{SHAPED(", 'meter': 'random-drop'"),
-			AT "meter: 'random-drop': expected 'token-bucket'" WITH},
-		{SHAPED(", 'per': 'src'"), AT "'per': 'src'*'action': 'shape'*remove one*\n"},
+			"policies[0].meter: not_with_shape: 'token-bucket'"},
+		{SHAPED(", 'per': 'src'"), "policies[0].per: key_excluded: 'action': 'shape'*"},
 		{SHAPED(", 'allocator': 'fps'"), ""},
-		{SHAPED(", 'allocator': 'gtb'"),
-			AT "*'allocator': 'gtb'*'action': 'shape'*another allocator\n"},
-		{SHAPED(", 'allocator': 'grd'"),
-			AT "*'allocator': 'grd'*'action': 'shape'*another allocator\n"},
+		{SHAPED(", 'allocator': 'gtb'"), "policies[0].allocator: allocator_excludes_shape"},
+		{SHAPED(", 'allocator': 'grd'"), "policies[0].allocator: allocator_excludes_shape"},
 		{SHAPED(", 'allocator': 'quota', 'total': '5TB'"),
-			AT "*'allocator': 'quota'*'action': 'shape'*another allocator\n"},
+			"policies[0].allocator: allocator_excludes_shape"},
 		{SHAPED(", 'guarantee': 'hard'"), ""},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
 			""},
 		{POLICY(", 'limit': '500/s', 'count': 'flows', 'action': 'shape'"),
-			AT "count: 'flows': expected 'bytes' or 'packets'" WITH},
-		{SHAPE("'target': '5ms'"), AT "shape*'target'*'drop': 'codel'\n"},
-		{SHAPE("'drop': 'tail', 'ecn': false"), AT "shape*'ecn'*'drop': 'codel'\n"},
+			"policies[0].count: not_with_shape: 'bytes' or 'packets'"},
+		{SHAPE("'target': '5ms'"),
+			"policies[0].shape.target: key_required: 'drop': 'codel'"},
+		{SHAPE("'drop': 'tail', 'ecn': false"),
+			"policies[0].shape.ecn: key_required: 'drop': 'codel'"},
 		{CODEL(", 'target': '99ms'"), ""},
-		{CODEL(", 'target': '100ms'"),
-			AT "shape.target: '100ms': expected less than the interval\n"},
+		{CODEL(", 'target': '100ms'"), "policies[0].shape.target: target_above_interval"},
 		{CODEL(", 'target': '5ms', 'delay': '5ms'"),
-			AT "shape.target: '5ms': expected less than the delay\n"},
+			"policies[0].shape.target: target_above_delay"},
 		/* A value with an error has one message. */
-		{LIMITED(", 'action': 'shpae', 'shape': {}"), AT
-			"action: 'shpae': expected 'drop' or 'mark' or 'count' or 'shape': did you mean 'shape'?\n"},
-		{SHAPE("'drop': 'red', 'target': '5ms'"),
-			AT "shape.drop: 'red': expected 'tail' or 'codel'\n"},
+		{LIMITED(", 'action': 'shpae', 'shape': {}"),
+			"policies[0].action: wrong_choice: *did you mean 'shape'?"},
+		{SHAPE("'drop': 'red', 'target': '5ms'"), "policies[0].shape.drop: wrong_choice"},
 		{0},
 	};
 
@@ -101,22 +88,19 @@ static void test_with_other_keys(void **state)
 static void test_box(void **state)
 {
 #define POOL(share) DOC(", 'shape': {'pool': " share "}")
-#define POOL_RANGE  "expected a share from '1%' to '99%'\n"
 #define BUFFERS(n)                                                                           \
 	NET("'ports': {'lan': {'device': 'net_null0', 'buffers': " n "}, 'wan': {'device': " \
 	    "'net_null1'}}, " WIRES)
 	static const struct config_case cases[] = {
 		{POOL("'1%'"), ""},
 		{POOL("'99%'"), ""},
-		{POOL("'0%'"), "w.json:1: shape.pool: '0%': " POOL_RANGE},
-		{POOL("'100%'"), "w.json:1: shape.pool: '100%': " POOL_RANGE},
-		{POOL("' 50%'"), "w.json:1: shape.pool: ' 50%': " POOL_RANGE},
-		{POOL("'50'"), "w.json:1: shape.pool: '50': " POOL_RANGE},
-		{POOL("0.5"), "w.json:1: shape.pool: 0.5: " POOL_RANGE},
+		{POOL("'0%'"), "shape.pool: pool_range"},
+		{POOL("'100%'"), "shape.pool: pool_range"},
+		{POOL("' 50%'"), "shape.pool: pool_range"},
+		{POOL("'50'"), "shape.pool: pool_range"},
+		{POOL("0.5"), "shape.pool: pool_range"},
 		{BUFFERS("4096"), ""},
 		{BUFFERS("'2.4M'"), ""},
-		{BUFFERS("4095"), "w.json:1: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
-		{BUFFERS("'101M'"), "w.json:1: ports.lan.buffers: '101M': expected 4096 to 100M\n"},
 		{0},
 	};
 
@@ -219,7 +203,7 @@ static void test_buffers(void **state)
 		assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 		assert_int_equal(config_buffers(config, 0), cases[i].buffers);
 		assert_int_equal(config_waiting(config), cases[i].waiting);
-		assert_int_equal(strstr(messages, "fewer than the") != NULL, cases[i].warns);
+		assert_int_equal(strstr(messages, "shape_queues_larger") != NULL, cases[i].warns);
 		config_free(config);
 		free(messages);
 		free(text);
@@ -241,8 +225,7 @@ static void test_least(void **state)
 	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_int_equal(config_waiting(config), 1);
-	assert_non_null(strstr(messages, "40 packets may wait, as set by \"buffers\", not one on "
-					 "each of 41 workers: each lets one wait all the same"));
+	assert_non_null(strstr(messages, "shape_few_buffers: 40, as set by 'buffers', 41\n"));
 	config_free(config);
 	free(messages);
 	free(text);
@@ -256,8 +239,7 @@ static void test_no_port(void **state)
 
 	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
-	assert_string_equal(messages, "w.json:1: warning: wires: missing: no packet is forwarded "
-				      "without a wire\n");
+	assert_lines(messages, "warning: wires: no_wires");
 	assert_int_equal(config_waiting(config), 1);
 	config_free(config);
 	free(messages);

@@ -17,27 +17,23 @@ static void test_lines(void **state)
 {
 	static const struct config_case cases[] = {
 		{"// a group\n{\n'limiter': 'me', /* two\nlines */ 'idle': 'nap'}",
-			"w.json:4: idle: 'nap': expected 'poll' or 'sleep'\n"},
+			"4: idle: wrong_choice"},
 		{"{'limiter': 'me',\n'policies': [\n{'name': 'a', 'limit': '1Mbit/s'},\n"
 		 "{'name': 'b', 'match': {'vlan': 1},\n\n'limit': 3}]}",
-			"w.json:6: policies[1] 'b'.limit: 3: " EXPECTED_RATE},
+			"6: policies[1].limit: wrong_value"},
 		/* The line of a missing key is that of its object. */
 		{"{\n'limiter': 'me',\n'policies': [\n\n{\n'name': 'b'}]}",
-			"w.json:5: policies[0] 'b'.limit: missing: " EXPECTED_RATE},
-		{"\n\n{}", "w.json:3: limiter: missing: expected a name of 1 to 63 characters "
-			   "A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 'me',\n'workers': [\n0,\n-1]}",
-			"w.json:4: workers[1]: -1: expected a CPU number from 0 to 1023\n"},
+			"5: policies[0].limit: wrong_value"},
+		{"\n\n{}", "3: limiter: wrong_name"},
+		{"{'limiter': 'me',\n'workers': [\n0,\n-1]}", "4: workers[1]: cpu_range: 1023"},
 		/* With escapes in a key, and any text before it. */
 		{"{'limiter': 'me', 'eal': ['}', '{', '\\\\', '\\'', ','],\n'\\u0069dle': 3}",
-			"w.json:2: idle: 3: expected 'poll' or 'sleep'\n"},
-		{"{'idle': 'poll',\n'limiter': 'me',\n'idle': 'nap'}",
-			"w.json:3: idle: duplicate key: expected it once: line 1 has it too\n"
-			"w.json:3: idle: 'nap': expected 'poll' or 'sleep'\n"},
+			"2: idle: wrong_choice"},
+		{"{'idle': 'poll',\n'limiter': 'me',\n'idle': 'nap'}", "3: idle: duplicate_key\n"
+								       "3: idle: wrong_choice"},
 		{"{'limiter': 'me',\n'policies': [{'name': 'a b'}]}",
-			"w.json:2: policies[0].name: 'a b': expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"
-			"w.json:2: policies[0].limit: missing: " EXPECTED_RATE},
+			"2: policies[0].name: wrong_name\n"
+			"2: policies[0].limit: wrong_value"},
 		{0},
 	};
 
@@ -144,15 +140,11 @@ static void test_remarks(void **state)
 		 "'net_null1'}}, 'wires': [{'name': 'w', 'a': 'note', 'b': 'b'}], 'policies': "
 		 "[{'name': 'p', 'limit': '10Mbit/s'}]}",
 			""},
-		{DOC(", 'note': 3"), "w.json:1: note: 3: expected a text, or an array of texts\n"},
-		{DOC(", 'note': ['a', 3]"),
-			"w.json:1: note: an array: expected a text, or an array of texts\n"},
-		{DOC(", '$schema': 3"),
-			"w.json:1: ['$schema']: 3: expected the path or the URL of a schema\n"},
-		{DOC(", 'notes': 'n'"), "w.json:1: notes: " UNKNOWN_KEY},
-		{LIMITED(", 'note': {}"),
-			"w.json:1: policies[0] 'p'.note: an empty object: expected "
-			"a text, or an array of texts\n"},
+		{DOC(", 'note': 3"), "note: note_type"},
+		{DOC(", 'note': ['a', 3]"), "note: note_type"},
+		{DOC(", '$schema': 3"), "['$schema']: schema_type"},
+		{DOC(", 'notes': 'n'"), "notes: unknown_key: *see*"},
+		{LIMITED(", 'note': {}"), "policies[0].note: note_type"},
 		{0},
 	};
 
@@ -162,10 +154,10 @@ static void test_remarks(void **state)
 
 static void test_meant(void **state)
 {
-#define LIMIT_MEANT(text, right)                                                          \
-	{                                                                                 \
-		POLICY(", 'limit': '" text "'"),                                          \
-			"w.json:1: policies[0] 'p'.limit: '" text "': " MEANT_RATE(right) \
+#define LIMIT_MEANT(text, right)                                                     \
+	{                                                                            \
+		POLICY(", 'limit': '" text "'"),                                     \
+			"policies[0].limit: wrong_value: *did you mean '" right "'?" \
 	}
 	static const struct config_case cases[] = {
 		LIMIT_MEANT("10Mbps", "10Mbit/s"),
@@ -179,27 +171,21 @@ static void test_meant(void **state)
 		LIMIT_MEANT("00000000000000000000000001Gbps", "00000000000000000000000001Gbit/s"),
 		LIMIT_MEANT("000000000000000000000000001Gbps", "000000000000000000000000001Gbit/s"),
 		{POLICY(", 'limit': '0000000000000000000000000001Gbps'"),
-			"w.json:1: policies[0] 'p'.limit: '0000000000000000000000000001Gbps': " EXPECTED_RATE},
-		{POLICY(", 'limit': 'Gbps'"),
-			"w.json:1: policies[0] 'p'.limit: 'Gbps': " EXPECTED_RATE},
-		{POLICY(", 'limit': ''"), "w.json:1: policies[0] 'p'.limit: '': " EXPECTED_RATE},
+			"policies[0].limit: wrong_value"},
+		{POLICY(", 'limit': 'Gbps'"), "policies[0].limit: wrong_value"},
+		{POLICY(", 'limit': ''"), "policies[0].limit: wrong_value"},
 		{LIMITED(", 'interval': '5 m'"),
-			"w.json:1: policies[0] 'p'.interval: '5 m': expected a time such as "
-			"'50ms'" MEANT("5min")},
+			"policies[0].interval: wrong_value: *did you mean '5min'?"},
 		{POLICY(", 'limit': '10MB/s'"),
-			"w.json:1: policies[0] 'p'.limit: '10MB/s': " MEANT_RATE("80Mbit/s")},
+			"policies[0].limit: wrong_value: *did you mean '80Mbit/s'?"},
 		{LIMITED(", 'burst': '64M'"),
-			"w.json:1: policies[0] 'p'.burst: '64M': expected bytes "
-			"such as '75kB' or '64KiB'" MEANT("64MB")},
+			"policies[0].burst: wrong_value: *did you mean '64MB'?"},
 		{LIMITED(", 'interval': '50 msec'"),
-			"w.json:1: policies[0] 'p'.interval: '50 msec': expected a time such as "
-			"'50ms'" MEANT("50ms")},
+			"policies[0].interval: wrong_value: *did you mean '50ms'?"},
 		{LIMITED(", 'action': 'dorp'"),
-			"w.json:1: policies[0] 'p'.action: 'dorp': expected 'drop' or 'mark' or "
-			"'count' or 'shape'" MEANT("drop")},
+			"policies[0].action: wrong_choice: *did you mean 'drop'?"},
 		{NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wna'}]"),
-			"w.json:1: wires[0] 'w'.b: 'wna': expected the name of a port in "
-			"'ports'" MEANT("wan")},
+			"wires[0].b: no_such_port: did you mean 'wan'?"},
 		{0},
 	};
 
@@ -224,33 +210,22 @@ static char *make_wrong(unsigned n)
 	return text;
 }
 
-static unsigned count_lines(const char *text)
-{
-	unsigned n = 0;
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 static void test_cap(void **state)
 {
-	char *text = make_wrong(DIAGNOSTICS_MOST), *messages;
-	struct config *config;
+	char *text = make_wrong(DIAGNOSTICS_MOST), expected[2048] = "";
 
 	(void)state;
-	parse_config_case(text, strlen(text), &messages, &config);
 	/* Each policy has the same match as the first. */
-	assert_int_equal(count_lines(messages), DIAGNOSTICS_MOST + 1);
-	assert_non_null(strstr(messages, "w.json:2: policies[0] \"p0\".idle: unknown key"));
-	assert_non_null(strstr(messages, "\nw.json: and 19 more errors, 39 in all\n"));
+	for (unsigned i = 0; i < DIAGNOSTICS_MOST; i++)
+		sprintf(expected + strlen(expected),
+			"%u: policies[%u].idle: unknown_key: *top level\n", i + 2, i);
+	strcat(expected, "more_errors: 19, s, 39");
+	expect_messages(text, strlen(text), expected);
 	free(text);
-	free(messages);
 	text = make_wrong(1);
-	parse_config_case(text, strlen(text), &messages, &config);
-	assert_int_equal(count_lines(messages), 1);
+	expect_messages(text, strlen(text),
+		"2: policies[0].idle: unknown_key: 'idle' belongs at the top level");
 	free(text);
-	free(messages);
 }
 
 /* Each line is an object with all parts of the line for people. */
@@ -284,6 +259,8 @@ static void test_for_programs(void **state)
 	line = json_loads(messages, 0, NULL);
 	assert_non_null(line);
 	assert_string_equal(json_string_value(json_object_get(line, "severity")), "error");
+	assert_string_equal(json_string_value(json_object_get(line, "id")), "wrong_value");
+	assert_int_equal(json_array_size(json_object_get(line, "arguments")), 2);
 	assert_string_equal(json_string_value(json_object_get(line, "file")), path);
 	assert_int_equal(json_integer_value(json_object_get(line, "line")), 2);
 	assert_string_equal(json_string_value(json_object_get(line, "path")), "policies[0].a");
