@@ -3,7 +3,8 @@
  *
  * Messages about documents as lines `LINE: PATH: ID: ARGUMENTS`, so that tests do not depend on
  * their words. A warning has `warning: ` before its path. The file "w.json" and its line 1 are
- * omitted, as are empty arguments and other missing parts.
+ * omitted, as are empty arguments and other missing parts. `p3.limit` stands for the path
+ * policies[3].limit.
  */
 #ifndef WEIR_TEST_MESSAGE_LINES_H
 #define WEIR_TEST_MESSAGE_LINES_H
@@ -40,6 +41,8 @@ static inline void message_line_put(const json_t *message, FILE *out)
 	const char *path = json_string_value(json_object_get(message, "path"));
 	const json_t *line = json_object_get(message, "line"), *argument;
 	const char *before = ": ";
+	unsigned policy;
+	int len = 0;
 	size_t i;
 
 	if (strcmp(file, "w.json") != 0)
@@ -48,7 +51,9 @@ static inline void message_line_put(const json_t *message, FILE *out)
 		fprintf(out, "%d: ", (int)json_integer_value(line));
 	if (*json_string_value(json_object_get(message, "severity")) == 'w')
 		fputs("warning: ", out);
-	if (path)
+	if (path && sscanf(path, "policies[%u]%n", &policy, &len) == 1)
+		fprintf(out, "p%u%s: ", policy, path + len);
+	else if (path)
 		fprintf(out, "%s: ", path);
 	fputs(json_string_value(json_object_get(message, "id")), out);
 	json_array_foreach (json_object_get(message, "arguments"), i, argument) {

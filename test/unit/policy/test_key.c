@@ -79,7 +79,7 @@ TEST(test_one_file)
 	static const struct config_case cases[] = {
 		{POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'match': {'vlan': 1}}, "
 			  "{'name': 'b', 'limit': '1Mbit/s', 'match': {'vlan': 2}}"),
-			"policies[1].name: not_unique: 64-bit hash of the name, *policies[0] 'a' (w.json:1)"},
+			"p1.name: not_unique: 64-bit hash of the name, *policies[0] 'a' (w.json:1)"},
 		{0},
 	};
 

@@ -38,26 +38,26 @@ TEST(test_keys)
 		{SRTCM(""), ""},
 		{SRTCM(", 'excess': {'burst': '1B'}"), ""},
 		{TRTCM(", 'guarantee': 'hard'"), ""},
-		{LIMITED(METER("trtcm")), "policies[0].peak: peak_missing: trtcm"},
-		{LIMITED(METER("trtcm-4115")), "policies[0].excess: excess_missing: trtcm-4115"},
+		{LIMITED(METER("trtcm")), "p0.peak: peak_missing: trtcm"},
+		{LIMITED(METER("trtcm-4115")), "p0.excess: excess_missing: trtcm-4115"},
 		{LIMITED(METER("trtcm") ", 'peak': {'burst': '5MB'}"),
-			"policies[0].peak.limit: wrong_value"},
+			"p0.peak.limit: wrong_value"},
 		{SRTCM(", 'excess': {'limit': '5Mbit/s', 'burst': '5MB'}"),
-			"policies[0].excess.limit: srtcm_excess_limit"},
+			"p0.excess.limit: srtcm_excess_limit"},
 		{SRTCM(", 'peak': {'limit': '20Mbit/s'}"),
-			"policies[0].peak: key_required: 'meter': 'trtcm'"},
+			"p0.peak: key_required: 'meter': 'trtcm'"},
 		{LIMITED(METER("trtcm") ", 'peak': {'limit': '20Mbit/s'}, 'excess': {'limit': "
 					"'5Mbit/s'}"),
-			"policies[0].excess: key_required: 'meter': 'srtcm' or 'trtcm-4115'"},
+			"p0.excess: key_required: 'meter': 'srtcm' or 'trtcm-4115'"},
 		{LIMITED(", 'colours': {}"),
-			"policies[0].colours: key_required: 'meter': 'srtcm', 'trtcm' or 'trtcm-4115'"},
+			"p0.colours: key_required: 'meter': 'srtcm', 'trtcm' or 'trtcm-4115'"},
 		/*
 		 * The peak must be at least the limit, and its burst at least the burst of the
 		 * limit.
 		 */
 		{LIMITED(METER("trtcm") ", 'peak': {'limit': '10Mbit/s'}"), ""},
 		{LIMITED(METER("trtcm") ", 'peak': {'limit': '9999999bit/s'}"),
-			"policies[0].peak.limit: peak_below_limit: 10Mbit/s"},
+			"p0.peak.limit: peak_below_limit: 10Mbit/s"},
 		{LIMITED(METER(
 			 "trtcm") ", 'burst': '500kB', 'peak': {'limit': '10Mbit/s', 'burst': "
 				  "'500kB'}"),
@@ -65,7 +65,7 @@ TEST(test_keys)
 		{LIMITED(METER(
 			 "trtcm") ", 'burst': '500kB', 'peak': {'limit': '10Mbit/s', 'burst': "
 				  "'499999B'}"),
-			"policies[0].peak.burst: peak_burst_below_burst: 500kB"},
+			"p0.peak.burst: peak_burst_below_burst: 500kB"},
 		{LIMITED(METER("trtcm-4115") ", 'excess': {'limit': '8kbit/s', 'burst': '1B'}"),
 			""},
 		{POLICY(METER(
@@ -75,46 +75,43 @@ TEST(test_keys)
 		{POLICY(METER(
 			 "trtcm") ", 'count': 'packets', 'limit': '601/min', 'peak': {'limit': "
 				  "'10/s'}"),
-			"policies[0].peak.limit: peak_below_limit: 601/min"},
+			"p0.peak.limit: peak_below_limit: 601/min"},
 		{POLICY(METER("srtcm") ", 'count': 'flows', 'limit': '600/min'"),
-			"policies[0].meter: meter_excludes_flows"},
+			"p0.meter: meter_excludes_flows"},
 		/* Keys that exclude each other. */
-		{TRTCM(", 'per': 'src'"), "policies[0].meter: meter_excludes_per"},
-		{TRTCM(", 'action': 'drop'"),
-			"policies[0].action: key_excluded: 'meter': 'trtcm'*"},
-		{TRTCM(", 'mark': 'ef'"), "policies[0].mark: key_excluded: 'meter': 'trtcm'*"},
+		{TRTCM(", 'per': 'src'"), "p0.meter: meter_excludes_per"},
+		{TRTCM(", 'action': 'drop'"), "p0.action: key_excluded: 'meter': 'trtcm'*"},
+		{TRTCM(", 'mark': 'ef'"), "p0.mark: key_excluded: 'meter': 'trtcm'*"},
 		{TRTCM(", 'allocator': 'adaptor'"),
-			"policies[0].meter: meter_of_allocator: 'token-bucket' or 'gcra', adaptor"},
+			"p0.meter: meter_of_allocator: 'token-bucket' or 'gcra', adaptor"},
 		{TRTCM(", 'trial': {'limit': '5Mbit/s'}"),
-			"policies[0].trial.meter: trial_meter: 'token-bucket', 'gcra', 'fixed-window', 'hybrid' or 'phantom', in a trial"},
+			"p0.trial.meter: trial_meter: 'token-bucket', 'gcra', 'fixed-window', 'hybrid' or 'phantom', in a trial"},
 		{TRTCM(", 'trial': {'meter': 'token-bucket', 'limit': '5Mbit/s'}"), ""},
 		{LIMITED(", 'trial': {'meter': 'trtcm'}"),
-			"policies[0].trial.meter: trial_meter: 'token-bucket', 'gcra', 'fixed-window', 'hybrid' or 'phantom', in a trial"},
+			"p0.trial.meter: trial_meter: 'token-bucket', 'gcra', 'fixed-window', 'hybrid' or 'phantom', in a trial"},
 		{TRTCM(", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
 		       "'limit': '20Mbit/s'}]}"),
 			""},
 		{TRTCM(", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
 		       "'limit': '21Mbit/s'}]}"),
-			"policies[0].schedule.entries[0].limit: above_peak: 20Mbit/s"},
+			"p0.schedule.entries[0].limit: above_peak: 20Mbit/s"},
 		/* Colours. */
 		{COLOURS_("'green': 'pass', 'yellow': {'mark': 'af12'}, 'red': 'drop'"), ""},
 		{COLOURS_("'green': {'mark': 10}, 'yellow': 'count', 'red': {'mark': 'ecn'}"), ""},
-		{COLOURS_("'green': 'shape'"), "policies[0].colours.green: wrong_choice"},
-		{COLOURS_("'red': 5"), "policies[0].colours.red: colour_action"},
-		{COLOURS_("'yellow': {'mark': 'af99'}"),
-			"policies[0].colours.yellow.mark: wrong_mark"},
-		{COLOURS_("'yellow': {}"), "policies[0].colours.yellow.mark: wrong_mark"},
+		{COLOURS_("'green': 'shape'"), "p0.colours.green: wrong_choice"},
+		{COLOURS_("'red': 5"), "p0.colours.red: colour_action"},
+		{COLOURS_("'yellow': {'mark': 'af99'}"), "p0.colours.yellow.mark: wrong_mark"},
+		{COLOURS_("'yellow': {}"), "p0.colours.yellow.mark: wrong_mark"},
 		{COLOURS_("'aware': true, 'dscp': {'ef': 'green', '0': 'red', 'note': 'x'}"), ""},
 		{COLOURS_("'dscp': {'ef': 'green'}"),
-			"policies[0].colours.dscp: key_required: 'aware': true"},
+			"p0.colours.dscp: key_required: 'aware': true"},
 		{COLOURS_("'aware': true, 'dscp': {'ef': 'green', '46': 'red'}"),
-			"policies[0].colours.dscp.46: colour_twice"},
+			"p0.colours.dscp.46: colour_twice"},
 		{COLOURS_("'aware': true, 'dscp': {'64': 'green'}"),
-			"policies[0].colours.dscp.64: not_dscp_key"},
+			"p0.colours.dscp.64: not_dscp_key"},
 		{COLOURS_("'aware': true, 'dscp': {'0': 'blue'}"),
-			"policies[0].colours.dscp.0: wrong_choice"},
-		{COLOURS_("'aware': true, 'dscp': 'af11'"),
-			"policies[0].colours.dscp: colours_type"},
+			"p0.colours.dscp.0: wrong_choice"},
+		{COLOURS_("'aware': true, 'dscp': 'af11'"), "p0.colours.dscp: colours_type"},
 		{0},
 	};
 

@@ -68,8 +68,7 @@ static void test_host(void **state)
 			"warning: control.socket: socket_relative"},
 		{GOSSIP("'key_file': 'k', 'roster': [{'name': 'me', 'address': '10.0.0.1:1'}, {'name': 'you', 'address': '127.0.0.1:1'}]"),
 			"warning: gossip.roster[1].address: peer_loopback"},
-		{POLICIES("{'name': '-p', 'limit': '1Mbit/s'}"),
-			"policies[0].name: name_like_option"},
+		{POLICIES("{'name': '-p', 'limit': '1Mbit/s'}"), "p0.name: name_like_option"},
 		{0},
 	};
 
@@ -314,8 +313,7 @@ static void test_process(void **state)
 		{DOC(", 'workers': [1, 0]"), "warning: workers[1]: control_shares_cpu"},
 		{DOC(", 'workers': [0, 1]"), "warning: workers[0]: control_shares_cpu"},
 		{DOC(", 'workers': '0-1'"), "warning: workers: control_shares_cpu"},
-		{BOX("'workers': [1, 2]", "'per': 'src'"),
-			"warning: policies[0].per: per_of_workers: 2, 2"},
+		{BOX("'workers': [1, 2]", "'per': 'src'"), "warning: p0.per: per_of_workers: 2, 2"},
 		{BOX("'workers': [1]", "'per': 'src'"), ""},
 		{BOX("'unparsed': 'pass'", "'match': {'vlan': 7}"), ""},
 		{BOX("'unparsed': 'drop'", "'match': {'dst-port': 7}"), ""},
@@ -577,12 +575,12 @@ static void test_all_errors(void **state)
 			"wires[1]: not_object\n"
 			"idle: wrong_choice\n"
 			"gossip.roster[0].address: wrong_address: names are not looked up: write the address\n"
-			"policies[0].limti: unknown_key: did you mean 'limit'?\n"
-			"policies[0].name: wrong_name\n"
-			"policies[0].limit: out_of_range: 8kbit/s to 400Gbit/s\n"
-			"policies[1].match.src: prefix_host_bits: 10.0.0.0/8\n"
-			"policies[1].limit: wrong_value\n"
-			"policies[1].burst: wrong_value\n"
+			"p0.limti: unknown_key: did you mean 'limit'?\n"
+			"p0.name: wrong_name\n"
+			"p0.limit: out_of_range: 8kbit/s to 400Gbit/s\n"
+			"p1.match.src: prefix_host_bits: 10.0.0.0/8\n"
+			"p1.limit: wrong_value\n"
+			"p1.burst: wrong_value\n"
 			"gossip.roster[1].name: not_unique: name, *gossip.roster[0] 'x' (w.json:1)\n"
 			"wires[0].b: wire_ends_same\n"
 			"gossip.key_file: key_file_missing: 2"},
@@ -619,11 +617,11 @@ static void test_many_policies(void **state)
 	static const struct config_case cases[] = {
 		{"{'name':'last','limit':'1Mbit/s'}", "warning: wires: no_wires"},
 		{"{'name':'last','limit':'1Mbit'}",
-			"policies[100000].limit: wrong_value: *did you mean '1Mbit/s'?"},
+			"p100000.limit: wrong_value: *did you mean '1Mbit/s'?"},
 		{"{'name':'p77777','limit':'1Mbit/s'}",
-			"policies[100000].name: not_unique: name, *policies[77777] 'p77777' *"},
+			"p100000.name: not_unique: name, *policies[77777] 'p77777' *"},
 		{"{'name':'last','limit':'1Mbit/s','match':{'dst':'10.1.0.0/32'}}",
-			"policies[100000].match: duplicate_match: policies[65536] 'p65536' *"},
+			"p100000.match: duplicate_match: policies[65536] 'p65536' *"},
 	};
 
 	(void)state;
@@ -704,12 +702,11 @@ static void test_allocator_risks(void **state)
 		{1, "\"allocator\":\"central\"", NO_WIRES},
 		{50, "\"allocator\":\"fps\",\"interval\":\"1s\"",
 			WARNS("gossip.timeout: timeout_short: 3, 1s")},
-		{2, "\"allocator\":\"gtb\"", WARNS("policies[0].allocator: gtb_unfair")},
+		{2, "\"allocator\":\"gtb\"", WARNS("p0.allocator: gtb_unfair")},
 		{2, "\"allocator\":\"grd\",\"interval\":\"100ms\"", NO_WIRES},
-		{2, "\"allocator\":\"grd\",\"interval\":\"101ms\"",
-			WARNS("policies[0].interval: grd_late")},
+		{2, "\"allocator\":\"grd\",\"interval\":\"101ms\"", WARNS("p0.interval: grd_late")},
 		{31, "\"allocator\":\"grd\"", NO_WIRES},
-		{32, "\"allocator\":\"grd\"", WARNS("policies[0].ewma: grd_oscillates")},
+		{32, "\"allocator\":\"grd\"", WARNS("p0.ewma: grd_oscillates")},
 		{32, "\"allocator\":\"grd\",\"ewma\":0.75", NO_WIRES},
 	};
 

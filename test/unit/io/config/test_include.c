@@ -143,11 +143,11 @@ static void test_places(void **state)
 {
 	(void)state;
 	/* The index is that in its file. */
-	EXPECT_REFUSED("x.json:2: policies[0].limit: wrong_value: *did you mean '1Mbit/s'?",
+	EXPECT_REFUSED("x.json:2: p0.limit: wrong_value: *did you mean '1Mbit/s'?",
 		{"x.json",
 			"{'policies': [\n{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Mbit'}]}"},
 		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
-	EXPECT_REFUSED("x.json:2: policies[1].name: not_unique: name, *policies[0] 'a' (w.json:1)",
+	EXPECT_REFUSED("x.json:2: p1.name: not_unique: name, *policies[0] 'a' (w.json:1)",
 		{"x.json", "{'policies': [" P("b", "2") ",\n" P("a", "3") "]}"},
 		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
 	EXPECT_REFUSED("x.json:3: idle: wrong_choice", {"x.json", "{\n\n'idle': 'nap'}"},
@@ -175,7 +175,7 @@ static void test_places(void **state)
 	EXPECT_REFUSED("x.json:1: include_not_object: an empty array", {"x.json", "[]"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
 	EXPECT_REFUSED("y.json:3: idle: wrong_choice\n"
-		       "y.json:2: policies[0].limit: wrong_value: *did you mean '1Mbit/s'?",
+		       "y.json:2: p0.limit: wrong_value: *did you mean '1Mbit/s'?",
 		{"x.json", "{'policies': [" P("a", "1") ", " P("c", "3") "]}"},
 		{"y.json", "{'policies': [\n{'name': 'b', 'match': {'vlan': 2}, 'limit': "
 			   "'1Mbit'}],\n'idle': 'nap'}"},

@@ -139,11 +139,9 @@ static void test_alone(void **state)
 		const char *match, *expected, *warnings;
 	} rows[] = {
 		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': '0.0.0.0/0'}",
-			"10.0.0.0/8>0.0.0.0/0",
-			"warning: policies[0].match.src[1]: prefix_alone: dst, 6"},
+			"10.0.0.0/8>0.0.0.0/0", "warning: p0.match.src[1]: prefix_alone: dst, 6"},
 		{"[{'vlan': 1}, {'src': '::/0', 'dst': ['10.0.0.0/8', '::/0']}]",
-			"any>any ::/0>::/0",
-			"warning: policies[0].match[1].dst[0]: prefix_alone: src, 4"},
+			"any>any ::/0>::/0", "warning: p0.match[1].dst[0]: prefix_alone: src, 4"},
 	};
 
 	(void)state;
@@ -205,35 +203,35 @@ static void test_any_of(void **state)
 static void test_refused(void **state)
 {
 	static const struct config_case cases[] = {
-		{FILE_OF(P("p", "[]")), "policies[0].match: match_empty"},
-		{FILE_OF(P("p", "[{}, 7]")), "policies[0].match[1]: not_object"},
-		{FILE_OF(P("p", "{'src': []}")), "policies[0].match.src: prefixes_number: 2000000"},
+		{FILE_OF(P("p", "[]")), "p0.match: match_empty"},
+		{FILE_OF(P("p", "[{}, 7]")), "p0.match[1]: not_object"},
+		{FILE_OF(P("p", "{'src': []}")), "p0.match.src: prefixes_number: 2000000"},
 		{FILE_OF(P("p", "[{'vlan': 1}, {'src': ['10.0.0.0/8', '10.0.0.1/8', 7]}]")),
-			"policies[0].match[1].src[1]: prefix_host_bits: 10.0.0.0/8\n"
-			"policies[0].match[1].src[2]: wrong_prefix"},
+			"p0.match[1].src[1]: prefix_host_bits: 10.0.0.0/8\n"
+			"p0.match[1].src[2]: wrong_prefix"},
 		{FILE_OF(P("p", "{'src': ['10.0.0.0/8', '11.0.0.0/8'], 'dst': ['::/0']}")),
-			"policies[0].match: families_differ: 4, 6"},
+			"p0.match: families_differ: 4, 6"},
 		{FILE_OF(P("p", "[{'src': '10.0.0.0/8', 'dst': '::/0'}]")),
-			"policies[0].match[0]: families_differ: 4, 6"},
+			"p0.match[0]: families_differ: 4, 6"},
 		{FILE_OF(P("p", "[{'proto': 'icmp', 'dst-port': 1}]")),
-			"policies[0].match[0].dst-port: ports_need_proto"},
+			"p0.match[0].dst-port: ports_need_proto"},
 		/* Two policies with one match: at the prefix, the object or the whole match. */
 		{FILE_OF(P("a", "[{'vlan': 1}, {'vlan': 2}]") ", " P(
 			 "b", "[{'vlan': 3}, {'vlan': 2}]")),
-			"policies[1].match[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
+			"p1.match[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{FILE_OF(P("a", "{'src': '10.0.0.0/8'}") ", " P("b", "{'src': ['11.0.0.0/8', "
 								     "'10.0.0.0/8']}")),
-			"policies[1].match.src[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
+			"p1.match.src[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{FILE_OF(P("a", "{'src': '10.0.0.0/8', 'dst': '11.0.0.0/8'}") ", " P("b",
 			 "[{'vlan': 5}, {'src': ['10.0.0.0/8', '::/0'], 'dst': ['12.0.0.0/8', "
 			 "'::/0', '11.0.0.0/8']}]")),
-			"policies[1].match[1].dst[2]: duplicate_match: policies[0] 'a' (w.json:1)"},
+			"p1.match[1].dst[2]: duplicate_match: policies[0] 'a' (w.json:1)"},
 		{FILE_OF(P("a", "{'vlan': 2}") ", " P("b", "[{'vlan': 2}, {'vlan': 2}]")),
-			"policies[1].match[0]: duplicate_match: policies[0] 'a' (w.json:1)\n"
-			"policies[1].match[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
+			"p1.match[0]: duplicate_match: policies[0] 'a' (w.json:1)\n"
+			"p1.match[1]: duplicate_match: policies[0] 'a' (w.json:1)"},
 		/* One policy may repeat a match. */
 		{FILE_OF(P("a", "[{'vlan': 2}, {'vlan': 3}, {'vlan': 2}]")),
-			"warning: policies[0].match[2]: match_repeated"},
+			"warning: p0.match[2]: match_repeated"},
 		{0},
 	};
 
@@ -278,7 +276,7 @@ static void test_too_many_pairs(void **state)
 	char *text = make_pairs(1, 2, &size);
 
 	(void)state;
-	expect_messages(text, size, "policies[0].match[1]: pairs_too_many: 2000000, 2000001");
+	expect_messages(text, size, "p0.match[1]: pairs_too_many: 2000000, 2000001");
 	free(text);
 	text = make_pairs(2, 1, &size);
 	expect_messages(text, size, "policies: matches_too_many: 2000000, 2000002");
@@ -289,7 +287,7 @@ static void test_too_many_pairs(void **state)
 static void test_no_file(void **state)
 {
 	static const struct config_case cases[] = {
-		{MATCH("'src': '@/etc/hosts'"), "policies[0].match.src: list_not_in_file"},
+		{MATCH("'src': '@/etc/hosts'"), "p0.match.src: list_not_in_file"},
 		{0},
 	};
 
@@ -329,40 +327,39 @@ static void test_bad_lists(void **state)
 	write_file("d/d.txt", "12.0.0.0/8\n");
 	unlink("c.txt");
 	expect_refused("w.json",
-		"2: policies[0].match.src: list_unreadable: prefixes, No such file or directory, c.txt");
+		"2: p0.match.src: list_unreadable: prefixes, No such file or directory, c.txt");
 	assert_int_equal(mkfifo("c.txt", 0600), 0);
-	expect_refused("w.json", "2: policies[0].match.src: list_not_regular: prefixes, c.txt");
+	expect_refused("w.json", "2: p0.match.src: list_not_regular: prefixes, c.txt");
 	unlink("c.txt");
 	assert_int_equal(mkdir("c.txt", 0700), 0);
-	expect_refused("w.json",
-		"2: policies[0].match.src: list_unreadable: prefixes, Is a directory, c.txt");
+	expect_refused(
+		"w.json", "2: p0.match.src: list_unreadable: prefixes, Is a directory, c.txt");
 	rmdir("c.txt");
 	write_file("c.txt", "# nobody\n\n");
-	expect_refused("w.json", "c.txt: policies[0].match.src: list_empty: prefixes");
+	expect_refused("w.json", "c.txt: p0.match.src: list_empty: prefixes");
 	write_file("c.txt", "\xef\xbb\xbf");
-	expect_refused("w.json", "c.txt: policies[0].match.src: list_empty: prefixes");
+	expect_refused("w.json", "c.txt: p0.match.src: list_empty: prefixes");
 	write_file("c.txt", "~ ~\n\x7f\n10.0.0.0/8\x1f\n10.0.0.0/8 \t\n\xef\xbb");
-	expect_refused("w.json", "c.txt:2: policies[0].match.src: line_not_text\n"
-				 "c.txt:3: policies[0].match.src: line_not_text\n"
-				 "c.txt:5: policies[0].match.src: line_not_text\n"
-				 "c.txt:1: policies[0].match.src[0]: wrong_prefix");
+	expect_refused("w.json", "c.txt:2: p0.match.src: line_not_text\n"
+				 "c.txt:3: p0.match.src: line_not_text\n"
+				 "c.txt:5: p0.match.src: line_not_text\n"
+				 "c.txt:1: p0.match.src[0]: wrong_prefix");
 	write_file("c.txt", "10.0.0.0/8\n10.0.0.1/8\n\x80\n\n10.1.1.1\n");
 	expect_refused("w.json",
-		"c.txt:3: policies[0].match.src: line_not_text\n"
-		"c.txt:2: policies[0].match.src[1]: prefix_host_bits: 10.0.0.0/8\n"
-		"c.txt:5: policies[0].match.src[2]: wrong_prefix: did you mean '10.1.1.1/32'?");
+		"c.txt:3: p0.match.src: line_not_text\n"
+		"c.txt:2: p0.match.src[1]: prefix_host_bits: 10.0.0.0/8\n"
+		"c.txt:5: p0.match.src[2]: wrong_prefix: did you mean '10.1.1.1/32'?");
 	write_file("c.txt", "# a\n13.0.0.0/8\n12.0.0.0/8\n");
 	expect_refused("w.json",
-		"d/d.txt:1: policies[1].match.src[0]: duplicate_match: policies[0] 'a' (w.json:2)");
+		"d/d.txt:1: p1.match.src[0]: duplicate_match: policies[0] 'a' (w.json:2)");
 	assert_int_equal(truncate("c.txt", 64 << 20), 0);
 	expect_refused("w.json",
-		"c.txt:4: policies[0].match.src: line_not_text\n"
-		"d/d.txt:1: policies[1].match.src[0]: duplicate_match: policies[0] 'a' (w.json:2)");
+		"c.txt:4: p0.match.src: line_not_text\n"
+		"d/d.txt:1: p1.match.src[0]: duplicate_match: policies[0] 'a' (w.json:2)");
 	assert_int_equal(truncate("c.txt", (64 << 20) + 1), 0);
-	expect_refused(
-		"w.json", "2: policies[0].match.src: list_too_large: 64, prefixes, 256, c.txt");
+	expect_refused("w.json", "2: p0.match.src: list_too_large: 64, prefixes, 256, c.txt");
 	write_file("w.json", FILE_OF(P("a", "{'src': '@'}")));
-	expect_refused("w.json", "policies[0].match.src: list_path: prefixes");
+	expect_refused("w.json", "p0.match.src: list_path: prefixes");
 }
 
 /* A prefix and a comment to the end of a sparse file. */
@@ -396,8 +393,7 @@ static void test_large_lists(void **state)
 	assert_int_equal(policy_n_matches(&config->policies[0]), 5);
 	config_free(config);
 	write_large_list("d/4.txt", 4, 21);
-	expect_refused(
-		"w.json", "policies[0].match[4].src: list_too_large: 64, prefixes, 256, d/4.txt");
+	expect_refused("w.json", "p0.match[4].src: list_too_large: 64, prefixes, 256, d/4.txt");
 }
 
 /* A list with an error has one message, and each list is read once. */
@@ -411,8 +407,8 @@ static void test_many_lists(void **state)
 	write_file("c.txt", "\x80\n");
 	write_file(
 		"w.json", FILE_OF(P("a", "{'src': '@c.txt'}") ",\n" P("b", "{'dst': '@c.txt'}")));
-	expect_refused("w.json", "c.txt:1: policies[0].match.src: line_not_text\n"
-				 "c.txt: policies[0].match.src: list_empty: prefixes");
+	expect_refused("w.json", "c.txt:1: p0.match.src: line_not_text\n"
+				 "c.txt: p0.match.src: list_empty: prefixes");
 	for (unsigned i = 0; i < 2 * LISTS; i++) {
 		snprintf(name, sizeof(name), "d/%u.txt", i % LISTS);
 		snprintf(line, sizeof(line), "10.%u.0.0/16\n", i % LISTS);
@@ -452,7 +448,7 @@ static void test_many_bad_lines(void **state)
 	(void)state;
 	assert_non_null(out);
 	for (unsigned i = 1; i <= 20; i++)
-		fprintf(out, "c.txt:%u: policies[0].match.src: line_not_text\n", i);
+		fprintf(out, "c.txt:%u: p0.match.src: line_not_text\n", i);
 	fputs("more_errors: 2, s, 22", out);
 	fclose(out);
 	out = fopen("c.txt", "w");
@@ -479,8 +475,7 @@ static void test_long_list(void **state)
 	fputs("10.0.0.1/8", out);
 	fclose(out);
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
-	expect_refused("w.json",
-		"c.txt:60001: policies[0].match.src[60000]: prefix_host_bits: 10.0.0.0/8");
+	expect_refused("w.json", "c.txt:60001: p0.match.src[60000]: prefix_host_bits: 10.0.0.0/8");
 }
 
 static void test_twice(void **state)
@@ -490,7 +485,7 @@ static void test_twice(void **state)
 	(void)state;
 	write_file("c.txt", "10.0.0.0/8\n11.0.0.0/8\n\n10.0.0.0/8\n");
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
-	config = must_load("w.json", "c.txt:4: warning: policies[0].match.src[2]: match_repeated");
+	config = must_load("w.json", "c.txt:4: warning: p0.match.src[2]: match_repeated");
 	config_free(config);
 }
 

@@ -29,28 +29,27 @@ static void test_who(void **state)
 			""},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
 			 "3", "2", "") ", " CHILD("4", "3", "") ", " CHILD("5", "4", "")),
-			"policies[4].parent: parent_too_deep: 2, 4"},
+			"p4.parent: parent_too_deep: 2, 4"},
 		{POLICIES(PARENT("") ", " CHILD("1", "tpo", "")),
-			"policies[1].parent: wrong_parent: did you mean 'top'?"},
+			"p1.parent: wrong_parent: did you mean 'top'?"},
 		{POLICIES(P("wide", "") ", " PARENT(", 'match': {'vlan': 9}") ", " CHILD(
 			 "2", "topp", "")),
-			"policies[2].parent: wrong_parent: did you mean 'top'?"},
-		{POLICIES(CHILD("1", "1", "")), "policies[0].parent: parent_below"},
+			"p2.parent: wrong_parent: did you mean 'top'?"},
+		{POLICIES(CHILD("1", "1", "")), "p0.parent: parent_below"},
 		{POLICIES(CHILD("1", "2", "") ", " CHILD("2", "1", "") ", " CHILD("3", "2", "")),
-			"policies[0].parent: parent_below\n"
-			"policies[1].parent: parent_below"},
-		{POLICIES(PARENT("") ", " P("1", ", 'parent': 0")),
-			"policies[1].parent: wrong_parent"},
-		{POLICIES(P("1", ", 'weight': 2")), "policies[0].weight: key_required: 'parent'"},
+			"p0.parent: parent_below\n"
+			"p1.parent: parent_below"},
+		{POLICIES(PARENT("") ", " P("1", ", 'parent': 0")), "p1.parent: wrong_parent"},
+		{POLICIES(P("1", ", 'weight': 2")), "p0.weight: key_required: 'parent'"},
 		{POLICIES(P("1", ", 'guaranteed': '1Mbit/s'")),
-			"policies[0].guaranteed: key_required: 'parent'"},
+			"p0.guaranteed: key_required: 'parent'"},
 		{IN_TOP(", 'weight': 1000"), ""},
-		{IN_TOP(", 'weight': 1001"), "policies[1].weight: integer_range: 1, 1000"},
-		{IN_TOP(", 'weight': 0"), "policies[1].weight: integer_range: 1, 1000"},
+		{IN_TOP(", 'weight': 1001"), "p1.weight: integer_range: 1, 1000"},
+		{IN_TOP(", 'weight': 0"), "p1.weight: integer_range: 1, 1000"},
 		/* Two policies without a match differ only if one is a parent. */
 		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'")), ""},
 		{POLICIES(PARENT(", 'match': {}") ", " P("1", ", 'parent': 'top'")),
-			"policies[1].match: duplicate_match: policies[0] 'top' (w.json:1)"},
+			"p1.match: duplicate_match: policies[0] 'top' (w.json:1)"},
 		{0},
 	};
 
@@ -96,8 +95,7 @@ static void test_circles(void **state)
 
 		text = make_circle(rows[i].n, &size);
 		for (unsigned k = 0; k < written; k++)
-			sprintf(expected + strlen(expected), "policies[%u].parent: %s\n", k,
-				rows[i].first);
+			sprintf(expected + strlen(expected), "p%u.parent: %s\n", k, rows[i].first);
 		strcat(expected, rows[i].last);
 		expect_messages(text, size, expected);
 		free(text);
@@ -117,26 +115,25 @@ static void test_what_goes(void **state)
 		{IN_TOP(", 'allocator': 'adaptor'"), ""},
 		{IN_TOP(", 'allocator': 'gdrl'"), ""},
 		{IN_TOP(", 'allocator': 'gtb'"),
-			"policies[1].allocator: not_in_hierarchy: a hierarchy ('parent')*"},
+			"p1.allocator: not_in_hierarchy: a hierarchy ('parent')*"},
 		{IN_TOP(", 'allocator': 'grd'"),
-			"policies[1].allocator: not_in_hierarchy: a hierarchy ('parent')*"},
+			"p1.allocator: not_in_hierarchy: a hierarchy ('parent')*"},
 		{POLICIES(PARENT(", 'allocator': 'grd'") ", " CHILD("1", "top", "")),
-			"policies[0].allocator: not_in_hierarchy: a hierarchy ('parent')*"},
+			"p0.allocator: not_in_hierarchy: a hierarchy ('parent')*"},
 		/*
 		 * A quota is a level like any other, but has no part of a rate; only one in a
 		 * lineage.
 		 */
 		{IN_TOP(TOTAL("5TB")), ""},
 		{IN_TOP(TOTAL("5TB") ", 'weight': 2"),
-			"policies[1].weight: key_excluded: 'allocator': 'quota'*"},
+			"p1.weight: key_excluded: 'allocator': 'quota'*"},
 		{IN_TOP(TOTAL("5TB") ", 'guaranteed': '1Mbit/s'"),
-			"policies[1].guaranteed: key_excluded: 'allocator': 'quota'*"},
+			"p1.guaranteed: key_excluded: 'allocator': 'quota'*"},
 		/* A quota has no rate to share. */
 		{BELOW_TOTAL(""), ""},
-		{BELOW_TOTAL(", 'weight': 2"), "policies[1].weight: parent_is_quota"},
-		{BELOW_TOTAL(", 'weight': 1"), "policies[1].weight: parent_is_quota"},
-		{BELOW_TOTAL(", 'guaranteed': '1Mbit/s'"),
-			"policies[1].guaranteed: parent_is_quota"},
+		{BELOW_TOTAL(", 'weight': 2"), "p1.weight: parent_is_quota"},
+		{BELOW_TOTAL(", 'weight': 1"), "p1.weight: parent_is_quota"},
+		{BELOW_TOTAL(", 'guaranteed': '1Mbit/s'"), "p1.guaranteed: parent_is_quota"},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
 			 "2", "1", ", 'weight': 2, 'guaranteed': '1Mbit/s'")),
 			""},
@@ -145,73 +142,73 @@ static void test_what_goes(void **state)
 			""},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " CHILD(
 			 "1", "top", ", 'per': 'src', 'allocator': 'static', 'weight': 2")),
-			"policies[1].weight: key_excluded: 'per'*"},
+			"p1.weight: key_excluded: 'per'*"},
 		/* A parent with an error might have had a rate. */
 		{POLICIES(PARENT(", 'parent': 'pot'" TOTAL("5TB")) ", " CHILD(
 			 "1", "top", ", 'weight': 2")),
-			"policies[0].parent: wrong_parent"},
+			"p0.parent: wrong_parent"},
 		{POLICIES(PARENT(", 'allocator': 'most'") ", " CHILD("1", "top", ", 'weight': 2")),
-			"policies[0].allocator: not_one_of"},
+			"p0.allocator: not_one_of"},
 		{POLICIES(PARENT(", 'per': 'src', 'allocator': 'static'") ", " CHILD(
 			 "1", "top", ", 'weight': 2")),
-			"policies[0].per: not_in_hierarchy: child policies ('parent'), remove one of the two*"},
+			"p0.per: not_in_hierarchy: child policies ('parent'), remove one of the two*"},
 		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'" TOTAL("5TB")) ", " CHILD(
 			 "2", "1", TOTAL("1TB"))),
-			"policies[2].parent: below_quota: 'total', 1"},
+			"p2.parent: below_quota: 'total', 1"},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
 			 "2", "1", TOTAL("1TB"))),
-			"policies[2].parent: below_quota: 'total', top"},
+			"p2.parent: below_quota: 'total', top"},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
 			 "2", "1", "")),
 			""},
 		{IN_TOP(", 'meter': 'gcra'"),
-			"policies[1].meter: not_in_hierarchy: a hierarchy ('parent')*"},
+			"p1.meter: not_in_hierarchy: a hierarchy ('parent')*"},
 		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
-			"policies[0].meter: not_in_hierarchy: a hierarchy ('parent')*"},
+			"p0.meter: not_in_hierarchy: a hierarchy ('parent')*"},
 		{IN_TOP(", 'meter': 'bucket'"),
-			"policies[1].meter: wrong_choice: *did you mean 'token-bucket'?"},
+			"p1.meter: wrong_choice: *did you mean 'token-bucket'?"},
 		/* Packets wait at the lowest level, and not for a quota, which has no refill. */
 		{IN_TOP(", 'action': 'shape'"), ""},
 		{POLICIES(PARENT(", 'action': 'shape'") ", " CHILD("1", "top", "")),
-			"policies[0].action: not_in_hierarchy: child policies ('parent')*"},
+			"p0.action: not_in_hierarchy: child policies ('parent')*"},
 		{IN_TOP(", 'action': 'shape', 'slo': {'p99': '10ms'}"),
-			"policies[1].slo: not_in_hierarchy: a hierarchy ('parent'), remove 'slo'*"},
+			"p1.slo: not_in_hierarchy: a hierarchy ('parent'), remove 'slo'*"},
 		{POLICIES(PARENT(TOTAL("5TB")) ", " CHILD("1", "top", ", 'action': 'shape'")),
-			"policies[1].parent: below_quota: 'action': 'shape', top"},
+			"p1.parent: below_quota: 'action': 'shape', top"},
 		/* Per-source limits apply at the lowest level. */
 		{IN_TOP(", 'per': 'src', 'allocator': 'static'"), ""},
 		{IN_TOP(", 'per': 'src', 'allocator': 'static', 'weight': 3"),
-			"policies[1].weight: key_excluded: 'per'*"},
+			"p1.weight: key_excluded: 'per'*"},
 		{POLICIES(PARENT(", 'per': 'src', 'allocator': 'static'") ", " CHILD(
 			 "1", "top", "")),
-			"policies[0].per: not_in_hierarchy: child policies ('parent'), remove one of the two*"},
+			"p0.per: not_in_hierarchy: child policies ('parent'), remove one of the two*"},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/min", ", 'parent': 'top', 'per': 'src', 'allocator': 'static'")),
 			""},
 		/* More than its parent's limit. */
 		{POLICIES("{'name': 'top', 'limit': '9999kbit/s'}, " CHILD("1", "top", "")),
-			"warning: policies[1].limit: limit_above_parent: top"},
+			"warning: p1.limit: limit_above_parent: top"},
 		{POLICIES(COUNTED("top", "30000/min", "") ", " COUNTED(
 			 "1", "30001/min", ", 'parent': 'top'")),
-			"warning: policies[1].limit: limit_above_parent: top"},
+			"warning: p1.limit: limit_above_parent: top"},
 		{IN_TOP(", 'trial': {'limit': '5Mbit/s'}"),
-			"policies[1].trial: not_in_hierarchy: a hierarchy ('parent'), remove 'trial'*"},
-		{IN_TOP(", 'accounting': 'l2'"), "policies[1].accounting: unlike_parent: top"},
+			"p1.trial: not_in_hierarchy: a hierarchy ('parent'), remove 'trial'*"},
+		{IN_TOP(", 'accounting': 'l2'"), "p1.accounting: unlike_parent: top"},
 		{POLICIES(PARENT(", 'accounting': 'l2'") ", " CHILD("1", "top", "")),
-			"policies[1].accounting: unlike_parent: top"},
+			"p1.accounting: unlike_parent: top"},
 		/* Values with an error are not compared. */
-		{IN_TOP(", 'count': 3"), "policies[1].count: wrong_choice"},
+		{IN_TOP(", 'count': 3"), "p1.count: wrong_choice"},
 		{POLICIES(PARENT(", 'count': 3") ", " CHILD("1", "top", "")),
-			"policies[0].count: wrong_choice"},
+			"p0.count: wrong_choice"},
 		{BELOW(", 'accounting': 'l2'"), ""},
 		{POLICIES(PARENT("") ", " COUNTED("1", "500/s", ", 'parent': 'top'")),
-			"policies[1].count: unlike_parent: top"},
+			"p1.count: unlike_parent: top"},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/s", ", 'parent': 'top'")),
 			""},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/min", ", 'parent': 'top'")),
-			"policies[1].limit: not_time_of_parent: top"},
+			"p1.limit: not_time_of_parent: top"},
 		{0},
 	};
 
@@ -224,42 +221,40 @@ static void test_guaranteed(void **state)
 #define G(rate) ", 'guaranteed': '" rate "'"
 	static const struct config_case cases[] = {
 		{IN_TOP(G("10Mbit/s")), ""},
-		{IN_TOP(G("10.1Mbit/s")),
-			"policies[0].limit: below_children: 10.1Mbit/s\n"
-			"policies[1].guaranteed: guaranteed_above_limit: 10Mbit/s"},
-		{IN_TOP(G("1Mbit")),
-			"policies[1].guaranteed: wrong_value: *did you mean '1Mbit/s'?"},
+		{IN_TOP(G("10.1Mbit/s")), "p0.limit: below_children: 10.1Mbit/s\n"
+					  "p1.guaranteed: guaranteed_above_limit: 10Mbit/s"},
+		{IN_TOP(G("1Mbit")), "p1.guaranteed: wrong_value: *did you mean '1Mbit/s'?"},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", G("6Mbit/s")) ", " CHILD(
 			 "2", "top", G("4Mbit/s"))),
 			""},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", G("6Mbit/s")) ", " CHILD(
 			 "2", "top", G("5Mbit/s"))),
-			"policies[0].limit: below_children: 11Mbit/s"},
+			"p0.limit: below_children: 11Mbit/s"},
 		/* The default of a middle level is enough for its children. */
 		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD(
 			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "1", G("4Mbit/s"))),
 			""},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", G("9Mbit/s")) ", " CHILD(
 			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "1", G("4Mbit/s"))),
-			"policies[1].guaranteed: below_children: 10Mbit/s"},
+			"p1.guaranteed: below_children: 10Mbit/s"},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD(
 			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "top", G("5Mbit/s"))),
-			"policies[0].limit: below_children: 11Mbit/s"},
+			"p0.limit: below_children: 11Mbit/s"},
 		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
 			 "3", "2", G("4Mbit/s")) ", " CHILD("4", "2", G("7Mbit/s"))),
-			"policies[0].limit: below_children: 11Mbit/s\n"
-			"policies[1].limit: below_children: 11Mbit/s\n"
-			"policies[2].limit: below_children: 11Mbit/s"},
+			"p0.limit: below_children: 11Mbit/s\n"
+			"p1.limit: below_children: 11Mbit/s\n"
+			"p2.limit: below_children: 11Mbit/s"},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/s", ", 'parent': 'top'" G("400/s"))),
 			""},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/s", ", 'parent': 'top'" G("400/min"))),
-			"policies[1].guaranteed: not_time_of_limit"},
+			"p1.guaranteed: not_time_of_limit"},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "900/s", ", 'parent': 'top'" G("901/s"))),
-			"policies[0].limit: below_children: 901/s\n"
-			"policies[1].guaranteed: guaranteed_above_limit: 900/s"},
+			"p0.limit: below_children: 901/s\n"
+			"p1.guaranteed: guaranteed_above_limit: 900/s"},
 		{IN_TOP(G("2Mbit/s") ", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
 				     "'to': '18:00', 'limit': '2Mbit/s'}]}"),
 			""},
@@ -269,7 +264,7 @@ static void test_guaranteed(void **state)
 			""},
 		{IN_TOP(G("2Mbit/s") ", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
 				     "'to': '18:00', 'limit': '1Mbit/s'}]}"),
-			"policies[1].schedule.entries[0].limit: below_guaranteed: 2Mbit/s"},
+			"p1.schedule.entries[0].limit: below_guaranteed: 2Mbit/s"},
 		{0},
 	};
 
@@ -283,7 +278,7 @@ static void test_scheduled_time(void **state)
 		{POLICIES(COUNTED("top", "900/min", "") ", " COUNTED("1", "500/min",
 			 ", 'parent': 'top', 'schedule': {'zone': 'UTC', 'entries': [{'from': "
 			 "'08:00', 'to': '18:00', 'limit': '400/s'}]}")),
-			"policies[1].schedule.entries[0].limit: not_time_of_policy"},
+			"p1.schedule.entries[0].limit: not_time_of_policy"},
 		{0},
 	};
 

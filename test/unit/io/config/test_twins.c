@@ -95,11 +95,10 @@ static const struct clash {
 	const char *last;  /* the last message written */
 } clashes[] = {
 	{put_shared_list, false, 2, true,
-		"policies[1].match.src[19]: duplicate_match: policies[0] 'a0' (w.json:1)"},
-	{put_list_twice, true, 1, true, "warning: policies[0].match[1].src[19]: match_repeated"},
+		"p1.match.src[19]: duplicate_match: policies[0] 'a0' (w.json:1)"},
+	{put_list_twice, true, 1, true, "warning: p0.match[1].src[19]: match_repeated"},
 	{put_twins, false, 2, false, "*duplicate_match: policies[19] 'a19' (w.json:1)"},
-	{put_one_name, false, 2, false,
-		"policies[20].name: not_unique: name, *policies[0] 'a' (w.json:1)"},
+	{put_one_name, false, 2, false, "p20.name: not_unique: name, *policies[0] 'a' (w.json:1)"},
 };
 
 /* Returns the messages about n clashes, for free(). */

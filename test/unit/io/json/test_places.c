@@ -20,10 +20,10 @@ static void test_lines(void **state)
 			"4: idle: wrong_choice"},
 		{"{'limiter': 'me',\n'policies': [\n{'name': 'a', 'limit': '1Mbit/s'},\n"
 		 "{'name': 'b', 'match': {'vlan': 1},\n\n'limit': 3}]}",
-			"6: policies[1].limit: wrong_value"},
+			"6: p1.limit: wrong_value"},
 		/* The line of a missing key is that of its object. */
 		{"{\n'limiter': 'me',\n'policies': [\n\n{\n'name': 'b'}]}",
-			"5: policies[0].limit: wrong_value"},
+			"5: p0.limit: wrong_value"},
 		{"\n\n{}", "3: limiter: wrong_name"},
 		{"{'limiter': 'me',\n'workers': [\n0,\n-1]}", "4: workers[1]: cpu_range: 1023"},
 		/* With escapes in a key, and any text before it. */
@@ -31,9 +31,8 @@ static void test_lines(void **state)
 			"2: idle: wrong_choice"},
 		{"{'idle': 'poll',\n'limiter': 'me',\n'idle': 'nap'}", "3: idle: duplicate_key\n"
 								       "3: idle: wrong_choice"},
-		{"{'limiter': 'me',\n'policies': [{'name': 'a b'}]}",
-			"2: policies[0].name: wrong_name\n"
-			"2: policies[0].limit: wrong_value"},
+		{"{'limiter': 'me',\n'policies': [{'name': 'a b'}]}", "2: p0.name: wrong_name\n"
+								      "2: p0.limit: wrong_value"},
 		{0},
 	};
 
@@ -144,7 +143,7 @@ static void test_remarks(void **state)
 		{DOC(", 'note': ['a', 3]"), "note: note_type"},
 		{DOC(", '$schema': 3"), "['$schema']: schema_type"},
 		{DOC(", 'notes': 'n'"), "notes: unknown_key: *see*"},
-		{LIMITED(", 'note': {}"), "policies[0].note: note_type"},
+		{LIMITED(", 'note': {}"), "p0.note: note_type"},
 		{0},
 	};
 
@@ -154,10 +153,10 @@ static void test_remarks(void **state)
 
 static void test_meant(void **state)
 {
-#define LIMIT_MEANT(text, right)                                                     \
-	{                                                                            \
-		POLICY(", 'limit': '" text "'"),                                     \
-			"policies[0].limit: wrong_value: *did you mean '" right "'?" \
+#define LIMIT_MEANT(text, right)                                            \
+	{                                                                   \
+		POLICY(", 'limit': '" text "'"),                            \
+			"p0.limit: wrong_value: *did you mean '" right "'?" \
 	}
 	static const struct config_case cases[] = {
 		LIMIT_MEANT("10Mbps", "10Mbit/s"),
@@ -170,20 +169,15 @@ static void test_meant(void **state)
 		LIMIT_MEANT("9000000 b/s", "9000000bit/s"),
 		LIMIT_MEANT("00000000000000000000000001Gbps", "00000000000000000000000001Gbit/s"),
 		LIMIT_MEANT("000000000000000000000000001Gbps", "000000000000000000000000001Gbit/s"),
-		{POLICY(", 'limit': '0000000000000000000000000001Gbps'"),
-			"policies[0].limit: wrong_value"},
-		{POLICY(", 'limit': 'Gbps'"), "policies[0].limit: wrong_value"},
-		{POLICY(", 'limit': ''"), "policies[0].limit: wrong_value"},
-		{LIMITED(", 'interval': '5 m'"),
-			"policies[0].interval: wrong_value: *did you mean '5min'?"},
-		{POLICY(", 'limit': '10MB/s'"),
-			"policies[0].limit: wrong_value: *did you mean '80Mbit/s'?"},
-		{LIMITED(", 'burst': '64M'"),
-			"policies[0].burst: wrong_value: *did you mean '64MB'?"},
+		{POLICY(", 'limit': '0000000000000000000000000001Gbps'"), "p0.limit: wrong_value"},
+		{POLICY(", 'limit': 'Gbps'"), "p0.limit: wrong_value"},
+		{POLICY(", 'limit': ''"), "p0.limit: wrong_value"},
+		{LIMITED(", 'interval': '5 m'"), "p0.interval: wrong_value: *did you mean '5min'?"},
+		{POLICY(", 'limit': '10MB/s'"), "p0.limit: wrong_value: *did you mean '80Mbit/s'?"},
+		{LIMITED(", 'burst': '64M'"), "p0.burst: wrong_value: *did you mean '64MB'?"},
 		{LIMITED(", 'interval': '50 msec'"),
-			"policies[0].interval: wrong_value: *did you mean '50ms'?"},
-		{LIMITED(", 'action': 'dorp'"),
-			"policies[0].action: wrong_choice: *did you mean 'drop'?"},
+			"p0.interval: wrong_value: *did you mean '50ms'?"},
+		{LIMITED(", 'action': 'dorp'"), "p0.action: wrong_choice: *did you mean 'drop'?"},
 		{NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wna'}]"),
 			"wires[0].b: no_such_port: did you mean 'wan'?"},
 		{0},
@@ -217,14 +211,14 @@ static void test_cap(void **state)
 	(void)state;
 	/* Each policy has the same match as the first. */
 	for (unsigned i = 0; i < DIAGNOSTICS_MOST; i++)
-		sprintf(expected + strlen(expected),
-			"%u: policies[%u].idle: unknown_key: *top level\n", i + 2, i);
+		sprintf(expected + strlen(expected), "%u: p%u.idle: unknown_key: *top level\n",
+			i + 2, i);
 	strcat(expected, "more_errors: 19, s, 39");
 	expect_messages(text, strlen(text), expected);
 	free(text);
 	text = make_wrong(1);
-	expect_messages(text, strlen(text),
-		"2: policies[0].idle: unknown_key: 'idle' belongs at the top level");
+	expect_messages(
+		text, strlen(text), "2: p0.idle: unknown_key: 'idle' belongs at the top level");
 	free(text);
 }
 

@@ -139,16 +139,16 @@ static void test_group(void **state)
 {
 	static const struct read_case cases[] = {
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '10Mbit'}]}",
-			"policies[0].limit: wrong_value: *did you mean '10Mbit/s'?"},
+			"p0.limit: wrong_value: *did you mean '10Mbit/s'?"},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
 		 "'central'}]}",
-			"policies[0].allocator: allocator_not_shared: 2"},
+			"p0.allocator: allocator_not_shared: 2"},
 		{"{'limiters': 1, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
 		 "'central'}]}",
 			""},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'p', "
 		 "'limit': '1Mbit/s'}]}",
-			"policies[1].name: not_unique: name, *policies[0] 'p' (w.json:1)"},
+			"p1.name: not_unique: name, *policies[0] 'p' (w.json:1)"},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', "
 		 "'limit': '1Mbit/s', 'match': {'dst': '192.0.2.0/24'}}, {'name': 'r', 'limit': "
 		 "'1Mbit/s'}]}",
@@ -164,7 +164,7 @@ static void test_group(void **state)
 			"gossip.loans: key_required: 'estimator': 'state'"},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'schedule': {'zone': "
 		 "'UTC', 'entries': [{'from': '08:00', 'to': '18:00', 'limit': '2Mbit/s'}]}}]}",
-			"policies[0].schedule: scenario_schedule"},
+			"p0.schedule: scenario_schedule"},
 		/* The number of limiters has an error, so the group is not checked. */
 		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
 		 "'allocator': 'fps'}], 'gossip': {'estimator': 'tree', 'loans': 'soft'}}",

@@ -11,12 +11,12 @@ static void test_duplicate_keys(void **state)
 		{DOC(", 'idle': 'poll', 'idle': 'sleep'"), "idle: duplicate_key"},
 		{DOC(", 'idle': 'poll', 'idle': 'poll', 'idle': 'poll'"), "idle: duplicate_key\n"
 									  "idle: duplicate_key"},
-		{LIMITED(", 'limit': '10Mbit/s'"), "policies[0].limit: duplicate_key"},
+		{LIMITED(", 'limit': '10Mbit/s'"), "p0.limit: duplicate_key"},
 		/* With any spelling. */
-		{LIMITED(", 'l\\u0069mit': '10Mbit/s'"), "policies[0].limit: duplicate_key"},
+		{LIMITED(", 'l\\u0069mit': '10Mbit/s'"), "p0.limit: duplicate_key"},
 		{LIMITED(", 'a\\/\\n\\u00e9\\ud83d\\ude00': 1, 'a/\\u000a\xc3\xa9\xf0\x9f\x98\x80': 1"),
-			"policies[0]['a/\\n\\u00E9\\uD83D\\uDE00']: duplicate_key\n"
-			"policies[0]['a/\\n\\u00E9\\uD83D\\uDE00']: unknown_key: *see*"},
+			"p0['a/\\n\\u00E9\\uD83D\\uDE00']: duplicate_key\n"
+			"p0['a/\\n\\u00E9\\uD83D\\uDE00']: unknown_key: *see*"},
 		{DOC(", 'gossip': {'roster': [{'name': 'me', 'address': '10.0.0.1:1'}, "
 		     "{'name': 'me', 'name': 'you', 'address': '10.0.0.2:1'}], 'key_file': 'k', "
 		     "'key_file': 'k'}, 'eal': ['name', 'name', ',', '{', ':'], 'eal': []"),
