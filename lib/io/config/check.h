@@ -118,8 +118,7 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters);
 void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters);
 
-/* Check one policy with the action "shape"; and all of them. */
-void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
+/* Warns if fewer packets may wait than the queues of all policies have room for. */
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
 /* Checks "fail" of wires. */

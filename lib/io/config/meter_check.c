@@ -12,6 +12,26 @@
 #define WINDOW_MIN_NS (10 * MS_NS)
 #define WINDOW_MAX_NS (86400 * SECOND_NS)
 
+/* Returns limit_bps × window_ns of one unit. */
+uint64_t policy_window_unit(const struct policy *policy)
+{
+	return 8 * SECOND_NS * policy_limit_s(policy);
+}
+
+uint64_t policy_quota(const struct policy *policy)
+{
+	return (uint64_t)((unsigned __int128)policy->limit_bps * policy->window_ns /
+			  policy_window_unit(policy));
+}
+
+bool policy_window_is_whole(const struct policy *policy)
+{
+	unsigned __int128 product = (unsigned __int128)policy->limit_bps * policy->window_ns;
+
+	return policy->count == COUNT_BYTES || policy->count == CHOICE_REFUSED ||
+	       !meter_can(policy->meter, METER_WINDOW) || product % policy_window_unit(policy) == 0;
+}
+
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
 	while (b != 0) {

@@ -140,6 +140,46 @@ static void check_history(
 			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
 }
 
+static void expect_of(struct reader *reader, const struct json_path *path, const char *key,
+	bool right, const char *words)
+{
+	struct json_path at = {.parent = path, .key = key};
+
+	if (!right)
+		reader_report(reader, &at, MESSAGE(NOT_WITH_SHAPE), words);
+}
+
+static void check_codel(
+	struct reader *reader, const struct json_path *path, const struct shape_config *shape)
+{
+	struct json_path at = {.parent = path, .key = "shape"};
+	struct json_path target = {.parent = &at, .key = "target"};
+
+	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_INTERVAL));
+	else if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->delay_ns)
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_DELAY));
+}
+
+static void check_shape(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	const struct allocator *allocator = policy->allocator;
+	char meters[METERS_TEXT_MAX];
+
+	if (!policy_is_shaped(policy))
+		return;
+	if (reader_has(reader, path, "meter"))
+		expect_of(reader, path, "meter", meter_may(policy, METER_SHAPES),
+			meters_that(METER_SHAPES, meters));
+	expect_of(reader, path, "count", policy->count != COUNT_FLOWS, "\"bytes\" or \"packets\"");
+	if (allocator != NULL &&
+		(allocator->drains || allocator == &allocator_grd || allocator->counts_units))
+		reader_report(reader, &(const struct json_path){.parent = path, .key = "allocator"},
+			MESSAGE(ALLOCATOR_EXCLUDES_SHAPE));
+	check_codel(reader, path, &policy->shape);
+}
+
 /* Rejects names that commands could mistake for an option; "-" means no policy. */
 static void check_name(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -166,7 +206,7 @@ void policies_check(
 		check_meter(reader, &path, &policies[i]);
 		policy_check_window(reader, &path, &policies[i]);
 		colours_check(reader, &path, &policies[i]);
-		shape_check(reader, &path, &policies[i]);
+		check_shape(reader, &path, &policies[i]);
 		check_history(reader, &path, &policies[i]);
 		schedule_check(reader, &path, &policies[i], n_limiters);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
