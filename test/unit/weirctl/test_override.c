@@ -60,9 +60,8 @@ static void assert_requests(const char *line, const char *want)
 		fail_msg("%s: %s, expected %s", line, got ? got : "refused", want);
 }
 
-static void lasts(void **state)
+TEST(lasts)
 {
-	(void)state;
 	assert_requests("p limit=1Mbit/s for 90s", "/weir/override,p,limit=1Mbit/s,for=90");
 	assert_requests("p limit=1Mbit/s for 1s", "/weir/override,p,limit=1Mbit/s,for=1");
 	assert_requests("p limit=1Mbit/s for 30min", "/weir/override,p,limit=1Mbit/s,for=1800");
@@ -76,15 +75,14 @@ static void lasts(void **state)
 }
 
 /* In this machine's time zone, also if that is not UTC. */
-static void until(void **state)
+TEST(until)
 {
 	static const struct {
 		const char *zone, *want;
 	} dates[] = {{"UTC", "1795456800"}, {"CET-1", "1795453200"}, {"EST5", "1795474800"}};
 	char line[96], want[96];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(dates) / sizeof(*dates); i++) {
+	for (size_t i = 0; i < COUNT(dates); i++) {
 		setenv("TZ", dates[i].zone, 1);
 		tzset();
 		snprintf(want, sizeof(want), "/weir/override,p,limit=1Mbit/s,until=%s",
@@ -98,11 +96,10 @@ static void until(void **state)
 }
 
 /* The next time of day: after now, and within a day. */
-static void until_next(void **state)
+TEST(until_next)
 {
 	static const char *const zones[] = {"UTC", "CET-1", "EST5"};
 
-	(void)state;
 	for (unsigned i = 0; i < 3 * 48; i++) {
 		unsigned hour = i % 48 / 2, minute = i % 2 ? 59 : 0;
 		time_t before, after, at;
@@ -126,7 +123,7 @@ static void until_next(void **state)
 	}
 }
 
-static void refused(void **state)
+TEST(refused)
 {
 	static const char *const lines[] = {
 		"p",
@@ -167,20 +164,7 @@ static void refused(void **state)
 		"p limit=1Mbit/s burst=1,5MB for 2h",
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+	for (size_t i = 0; i < COUNT(lines); i++)
 		if (request_for(lines[i]))
 			fail_msg("%s is taken", lines[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lasts),
-		cmocka_unit_test(until),
-		cmocka_unit_test(until_next),
-		cmocka_unit_test(refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

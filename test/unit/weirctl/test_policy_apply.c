@@ -113,13 +113,12 @@ static json_t *apply_text(struct listener *listener, const char *text)
  * An array and one edit a line make the same request. weirctl repeats a refused request while the
  * limiter is busy, then polls until the change ends.
  */
-static void sends(void **state)
+TEST(sends)
 {
 	static const char *const texts[] = {
 		("[" SHORT_ONE "]"), SHORT_ONE, ("\n" SHORT_ONE "\n"), ("// x\n" SHORT_ONE)};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct listener listener = make_listener();
 		json_t *document;
 
@@ -137,12 +136,11 @@ static void sends(void **state)
 }
 
 /* Later changes of others end before the poll: weirctl requests its own change by number. */
-static void hears_late(void **state)
+TEST(hears_late)
 {
 	static const char *const words[] = {"apply", PATH};
 	const struct request request = {.word = words[0], .words = words, .n_words = 2};
 
-	(void)state;
 	for (unsigned forgets = 0; forgets < 2; forgets++) {
 		struct listener listener = make_listener();
 		json_t *document = NULL;
@@ -159,13 +157,12 @@ static void hears_late(void **state)
 }
 
 /* A long change is sent as a descriptor, with the prefixes of its lists. */
-static void sends_much(void **state)
+TEST(sends_much)
 {
 	struct listener listener = make_listener();
 	char text[8192] = "", edit[128];
 	json_t *document, *edits;
 
-	(void)state;
 	write_text(LIST, "192.0.2.0/24\n");
 	for (unsigned i = 0; i < 64; i++) {
 		snprintf(edit, sizeof(edit),
@@ -187,13 +184,12 @@ static void sends_much(void **state)
 }
 
 /* No request is sent for text that is not JSON, or that names a missing list. */
-static void sends_nothing(void **state)
+TEST(sends_nothing)
 {
 	static const char *const texts[] = {"{", ("[" SHORT_ONE "] 7 x"), (SHORT_ONE ","),
 		"{\"do\": \"set\", \"name\": \"p\", \"keys\": {\"match.src\": \"@nowhere.txt\"}}"};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct listener listener = make_listener();
 		json_t *document = apply_text(&listener, texts[i]);
 
@@ -203,7 +199,7 @@ static void sends_nothing(void **state)
 	}
 }
 
-static void words_of_it(void **state)
+TEST(words_of_it)
 {
 	static const struct {
 		const char *words[4];
@@ -214,8 +210,7 @@ static void words_of_it(void **state)
 		{{"apply"}, true}, /* shows a policy of that name */
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request request = {.word = rows[i].words[0], .words = rows[i].words};
 
 		while (rows[i].words[request.n_words])
@@ -238,15 +233,4 @@ static int leave_directory(void **state)
 	return rmdir(*state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sends),
-		cmocka_unit_test(hears_late),
-		cmocka_unit_test(sends_much),
-		cmocka_unit_test(sends_nothing),
-		cmocka_unit_test(words_of_it),
-	};
-
-	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
-}
+TEST_GROUP(enter_directory, leave_directory)

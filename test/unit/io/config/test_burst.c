@@ -3,6 +3,8 @@
  *
  * The default burst, and bursts that are too small for TCP.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -11,7 +13,7 @@
  * The default burst is 250 ms of the limit, at least twenty packets and at most the largest burst.
  * It is larger if each class has only a part of it, and smaller if packets wait.
  */
-static void test_default_burst(void **state)
+TEST(test_default_burst)
 {
 	static const struct {
 		const char *limit;
@@ -35,8 +37,7 @@ static void test_default_burst(void **state)
 		{"10Mbit/s", ", 'action': 'shape'", 125000},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[512];
 
@@ -49,7 +50,7 @@ static void test_default_burst(void **state)
 }
 
 /* A hard limit has ten packets at each limiter. */
-static void test_default_burst_of_parts(void **state)
+TEST(test_default_burst_of_parts)
 {
 	struct config *config = must_parse(
 		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
@@ -57,14 +58,13 @@ static void test_default_burst_of_parts(void **state)
 		"{'name': 'c', 'limit': '8kbit/s', 'guarantee': 'hard', 'match': {'vlan': 1}},"
 		"{'name': 's', 'limit': '8kbit/s', 'match': {'vlan': 2}}]}");
 
-	(void)state;
 	assert_int_equal(config->policies[0].burst_bytes, 45000);
 	assert_int_equal(config->policies[1].burst_bytes, 30000);
 	config_free(config);
 }
 
 /* A tenth of a second of the limit, and at least ten. */
-static void test_default_burst_of_counts(void **state)
+TEST(test_default_burst_of_counts)
 {
 	static const struct {
 		const char *limit;
@@ -77,8 +77,7 @@ static void test_default_burst_of_counts(void **state)
 		{"1G/s", 100000000},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[512];
 
@@ -91,7 +90,7 @@ static void test_default_burst_of_counts(void **state)
 }
 
 /* A burst that is too small for TCP, to the byte, and policies without TCP. */
-static void test_burst_of_tcp(void **state)
+TEST(test_burst_of_tcp)
 {
 #define BURST(burst)       LIMITED(", 'burst': '" burst "'")
 #define PHANTOM(burst)     LIMITED(", 'meter': 'phantom', 'burst': '" burst "'")
@@ -138,18 +137,5 @@ static void test_burst_of_tcp(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_default_burst),
-		cmocka_unit_test(test_default_burst_of_parts),
-		cmocka_unit_test(test_default_burst_of_counts),
-		cmocka_unit_test(test_burst_of_tcp),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * "classes" that share a limit: a number of classes by flow, or by DSCP with weights.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -10,7 +12,7 @@
 #define CLASSES(keys)  LIMITED(", 'meter': 'phantom', 'classes': {" keys "}")
 #define WEIGHTS(pairs) CLASSES("'by': 'dscp', 'weights': {" pairs "}")
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct config_case cases[] = {
 		{CLASSES("'by': 'flow', 'n': 16"), ""},
@@ -40,11 +42,10 @@ static void test_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	static const struct {
 		const char *document;
@@ -58,8 +59,7 @@ static void test_values(void **state)
 		{WEIGHTS("'be': 7"), 64, 7, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].document);
 		const struct classes_config *classes = &config->policies[0].classes;
 
@@ -69,14 +69,4 @@ static void test_values(void **state)
 		assert_int_equal(classes->weights[63], 1);
 		config_free(config);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * Meters of colours: their keys, second buckets and defaults, and settings that exclude each other.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -19,7 +21,7 @@
 #define ENTRIES                "}, 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
 #define SCHEDULED(peak, entry) PEAK(peak ENTRIES entry "}]")
 
-static void test_colours(void **state)
+TEST(test_colours)
 {
 	static const struct config_case cases[] = {
 		{COLOURS(""), ""},
@@ -44,11 +46,10 @@ static void test_colours(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_second(void **state)
+TEST(test_second)
 {
 	static const struct config_case cases[] = {
 		{LIMITED(", 'meter': 'trtcm'"), "p0.peak: peak_missing: trtcm"},
@@ -79,12 +80,11 @@ static void test_second(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Scheduled limits must be within the peak, which is the same at all times. */
-static void test_scheduled(void **state)
+TEST(test_scheduled)
 {
 #define TWENTY "'limit': '20Mbit/s'"
 	static const struct config_case cases[] = {
@@ -112,12 +112,11 @@ static void test_scheduled(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Defaults are those of a policy with that limit; a peak gets at least the policy's burst. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	static const struct {
 		const char *document;
@@ -135,8 +134,7 @@ static void test_bursts(void **state)
 		{COUNTED("500/s", "'limit': '1000/s'"), 8000, 100},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].document);
 		const struct limit_terms *second = &config->policies[0].colours.second;
 
@@ -146,13 +144,12 @@ static void test_bursts(void **state)
 	}
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(COLOURS(""));
 	const struct policy *policy = &config->policies[0];
 	const struct colours_config *colours = &policy->colours;
 
-	(void)state;
 	assert_false(colours->aware);
 	for (unsigned dscp = 0; dscp < COLOUR_DSCPS; dscp++) {
 		bool assured = dscp >= 8 && dscp < 40;
@@ -169,7 +166,7 @@ static void test_defaults(void **state)
 	config_free(config);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	struct config *config = must_parse(COLOURS(
 		"'aware': true, 'dscp': {'ef': 'yellow', 'af11': 'red', '14': 'green'}, 'green': "
@@ -177,7 +174,6 @@ static void test_values(void **state)
 	const struct policy *policy = &config->policies[0];
 	const struct colours_config *colours = &policy->colours;
 
-	(void)state;
 	assert_true(colours->aware);
 	assert_int_equal(colours->of_dscp[46], COLOUR_YELLOW);
 	assert_int_equal(colours->of_dscp[10], COLOUR_RED);
@@ -195,18 +191,4 @@ static void test_values(void **state)
 	config = must_parse(COLOURS("'red': {'mark': 9}"));
 	assert_int_equal(config->policies[0].mark, 9);
 	config_free(config);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_colours),
-		cmocka_unit_test(test_second),
-		cmocka_unit_test(test_scheduled),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,12 @@
  * Configuration of the limiter and its group, in pairs of just accepted and just refused. Policies:
  * test_policy.c; invalid JSON: test_syntax.c.
  */
+#include "check.h"
+
 #include <time.h>
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config/load.h"
 #include "config_cases.h"
@@ -18,7 +19,7 @@
 #include "json/read.h"
 #include "policy/value.h"
 
-static void test_document(void **state)
+TEST(test_document)
 {
 	static const struct config_case cases[] = {
 		{DOC(""), ""},
@@ -47,11 +48,10 @@ static void test_document(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_host(void **state)
+TEST(test_host)
 {
 #define PORT_OF(lan, wan) NET("'ports': {'lan': {" lan "}, 'wan': {" wan "}}, " WIRES)
 #define LAN_XDP(more) \
@@ -72,12 +72,11 @@ static void test_host(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* A key that cannot change while a limiter runs. */
-static void test_running(void **state)
+TEST(test_running)
 {
 	char *text = with_quotes(DOC(", 'workers': [3]"));
 	struct config *running = must_parse(DOC("")), *config;
@@ -86,7 +85,6 @@ static void test_running(void **state)
 		.path = "w.json", .text = text, .len = strlen(text), .running = running};
 	char *got;
 
-	(void)state;
 	load.diagnostics = message_lines_begin(&lines);
 	assert_int_equal(config_load_with(&load, &config), -EINVAL);
 	got = message_lines_end(&lines);
@@ -97,7 +95,7 @@ static void test_running(void **state)
 	config_free(running);
 }
 
-static void test_limiter(void **state)
+TEST(test_limiter)
 {
 	static const struct config_case cases[] = {
 		{"{'limiter': '" NAME63 "', " PORTS WIRES ", 'policies': "
@@ -111,11 +109,10 @@ static void test_limiter(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
 #define DEVICES(a, b) \
 	NET("'ports': {'lan': {'device': '" a "'}, 'wan': {'device': '" b "'}}, " WIRES)
@@ -240,11 +237,10 @@ static void test_ports(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_wires(void **state)
+TEST(test_wires)
 {
 #define P4(...)                                                                        \
 	NET("'ports': {'p0': {'device': 'net_null0'}, 'p1': {'device': 'net_null1'}, " \
@@ -281,11 +277,10 @@ static void test_wires(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_process(void **state)
+TEST(test_process)
 {
 #define CPUS64                                                                                     \
 	"2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33," \
@@ -365,11 +360,10 @@ static void test_process(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_gossip(void **state)
+TEST(test_gossip)
 {
 #define ROSTER(...)  GOSSIP("'key_file': 'k', 'roster': [" __VA_ARGS__ "]")
 #define TUNED(tuned) GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "], " tuned)
@@ -488,11 +482,10 @@ static void test_gossip(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_sealing(void **state)
+TEST(test_sealing)
 {
 #define SEALED(members) GOSSIP("'roster': [" GROUP2 "]" members)
 	static const struct config_case cases[] = {
@@ -510,12 +503,11 @@ static void test_sealing(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Either every limiter has a public key, or none. */
-static void test_identities(void **state)
+TEST(test_identities)
 {
 #define KEY60     "00112233445566778899aabbccddeeffAABBCCDDEEFF0000000000000000"
 #define ZEROS63   "000000000000000000000000000000000000000000000000000000000000000"
@@ -554,11 +546,10 @@ static void test_identities(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_all_errors(void **state)
+TEST(test_all_errors)
 {
 	static const struct config_case cases[] = {
 		{"{'limiter': 'a b', 'ports': {'lan': {'device': 'net_null0', 'device': 'eth0', "
@@ -587,7 +578,6 @@ static void test_all_errors(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -612,7 +602,7 @@ static char *make_policies(unsigned n, const char *last, size_t *size)
 }
 
 /* The last of very many policies is read and compared with all others, like the first. */
-static void test_many_policies(void **state)
+TEST(test_many_policies)
 {
 	static const struct config_case cases[] = {
 		{"{'name':'last','limit':'1Mbit/s'}", "warning: wires: no_wires"},
@@ -624,8 +614,7 @@ static void test_many_policies(void **state)
 			"p100000.match: duplicate_match: policies[65536] 'p65536' *"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *last = with_quotes(cases[i].document), *text;
 		size_t size;
 
@@ -637,13 +626,12 @@ static void test_many_policies(void **state)
 }
 
 /* One more than the maximum: refused before any policy is checked. */
-static void test_too_many_policies(void **state)
+TEST(test_too_many_policies)
 {
 	static const char head[] = "{\"limiter\":\"me\",\"policies\":[0";
 	size_t size = sizeof(head) - 1 + (size_t)CONFIG_POLICIES_MAX * 2 + 2;
 	char *text = malloc(size + 1), *at = text;
 
-	(void)state;
 	assert_non_null(text);
 	at += sprintf(at, "%s", head);
 	for (unsigned i = 0; i < CONFIG_POLICIES_MAX; i++)
@@ -656,13 +644,12 @@ static void test_too_many_policies(void **state)
 /*
  * A wire to the last of too many ports: only the list has a message, and the wire's end is not set.
  */
-static void test_many_ports(void **state)
+TEST(test_many_ports)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
 	fputs("{\"limiter\":\"me\",\"ports\":{", out);
 	for (unsigned i = 0; i <= CONFIG_PORTS_MAX; i++)
@@ -691,7 +678,7 @@ static char *make_group(unsigned n, const char *members, size_t *size)
 }
 
 /* Groups for which an allocator does not hold its limit: a warning at the key to change. */
-static void test_allocator_risks(void **state)
+TEST(test_allocator_risks)
 {
 #define NO_WIRES  "warning: wires: no_wires"
 #define WARNS(at) NO_WIRES "\nwarning: " at
@@ -710,8 +697,7 @@ static void test_allocator_risks(void **state)
 		{32, "\"allocator\":\"grd\",\"ewma\":0.75", NO_WIRES},
 	};
 
-	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		char *text, *group;
 		size_t size;
 
@@ -727,14 +713,13 @@ static void test_allocator_risks(void **state)
 }
 
 /* Ten thousand limiters, all checked for clashes, in far less than a second. */
-static void test_many_limiters(void **state)
+TEST(test_many_limiters)
 {
 	char *text, *messages;
 	struct config *config;
 	clock_t began;
 	size_t size;
 
-	(void)state;
 	text = make_group(10000, "", &size);
 	began = clock();
 	assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
@@ -751,9 +736,8 @@ static void test_many_limiters(void **state)
 }
 
 /* Groups of up to 64 limiters keep all records and lend tokens; larger groups sum along a tree. */
-static void test_default_estimator(void **state)
+TEST(test_default_estimator)
 {
-	(void)state;
 	for (unsigned n = 63; n <= 65; n++) {
 		char *text, *messages;
 		struct config *config;
@@ -778,12 +762,11 @@ static void test_default_estimator(void **state)
 	}
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(DOC(""));
 	const struct policy *policy = &config->policies[0];
 
-	(void)state;
 	assert_string_equal(config->limiter, "me");
 	assert_int_equal(config->n_eal, 0);
 	assert_int_equal(config->ports[0].mtu, 1500);
@@ -814,14 +797,13 @@ static void test_defaults(void **state)
 	config_free(config);
 }
 
-static void test_group_defaults(void **state)
+TEST(test_group_defaults)
 {
 	struct config *config = must_parse(
 		GOSSIP("'key_file': 'k', 'roster': [{'name': 'you', 'address': '10.0.0.2:1'}, "
 		       "{'name': 'me', 'address': '10.0.0.1:7946'}]"));
 	const struct sockaddr_in *at = (const struct sockaddr_in *)&config->gossip.listen;
 
-	(void)state;
 	assert_int_equal(config->gossip.n_roster, 2);
 	assert_int_equal(config->gossip.self, 1);
 	assert_int_equal(config->gossip.listen_len, sizeof(*at));
@@ -840,20 +822,19 @@ static void test_group_defaults(void **state)
 }
 
 /* A group of one has no peers to listen for, with any address. */
-static void test_group_of_one(void **state)
+TEST(test_group_of_one)
 {
 	struct config *config = must_parse(
 		GOSSIP("'listen': '10.0.0.1:2', 'roster': [{'name': 'me', 'address': "
 		       "'10.0.0.1:1'}]"));
 
-	(void)state;
 	assert_int_equal(config->gossip.n_roster, 1);
 	assert_int_equal(config->gossip.listen_len, 0);
 	assert_string_equal(config->policies[0].allocator->name, "central");
 	config_free(config);
 }
 
-static void test_everything(void **state)
+TEST(test_everything)
 {
 	struct config *config = must_parse(
 		"{'limiter': 'me', 'eal': ['--no-huge', '-m'], " PORTS WIRES
@@ -870,7 +851,6 @@ static void test_everything(void **state)
 	const struct policy *policy = &config->policies[0];
 	char text[64];
 
-	(void)state;
 	assert_int_equal(config->n_eal, 2);
 	assert_string_equal(config->eal[1], "-m");
 	assert_int_equal(config->wires[0].a, 0);
@@ -907,7 +887,7 @@ static void test_everything(void **state)
 }
 
 /* Keys that are optional: their fields and their defaults. */
-static void test_more_values(void **state)
+TEST(test_more_values)
 {
 	static const uint8_t first[] = {0x00, 0x11, 0x22};
 	struct config *config = must_parse(
@@ -923,7 +903,6 @@ static void test_more_values(void **state)
 			KEY(KEY60 "0001")) "]}, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}]}");
 	const uint8_t *key = config->gossip.roster[0].public_key;
 
-	(void)state;
 	assert_int_equal(config->ports[0].buffers, 5000);
 	assert_int_equal(config->ports[0].buffer_size, 2049);
 	assert_int_equal(config->ports[0].queues, 3);
@@ -973,7 +952,7 @@ static void test_more_values(void **state)
 	config_free(config);
 }
 
-static void test_tunnels(void **state)
+TEST(test_tunnels)
 {
 	static const struct config_case cases[] = {
 		{DOC(", 'tunnels': {}"), ""},
@@ -993,7 +972,6 @@ static void test_tunnels(void **state)
 	};
 	struct config *config;
 
-	(void)state;
 	run_cases(cases);
 	config = must_parse(DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"));
 	assert_int_equal(config->tunnels.classify, TUNNELS_INNER);
@@ -1005,7 +983,7 @@ static void test_tunnels(void **state)
 	config_free(config);
 }
 
-static void test_cpu_list(void **state)
+TEST(test_cpu_list)
 {
 	static const struct {
 		const char *text;
@@ -1034,8 +1012,7 @@ static void test_cpu_list(void **state)
 	unsigned cpus[CONFIG_WORKERS_MAX];
 	struct config *config;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int n = cpu_list_parse(rows[i].text, 1023, cpus, CONFIG_WORKERS_MAX);
 
 		if (n != rows[i].n || (n > 0 && cpus[n - 1] != rows[i].last))
@@ -1048,7 +1025,7 @@ static void test_cpu_list(void **state)
 	config_free(config);
 }
 
-static void test_dscp_names(void **state)
+TEST(test_dscp_names)
 {
 	static const struct {
 		const char *text;
@@ -1079,8 +1056,7 @@ static void test_dscp_names(void **state)
 	};
 	struct config *config;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (dscp_parse(rows[i].text) != rows[i].dscp)
 			fail_msg("%s: %d", rows[i].text, dscp_parse(rows[i].text));
 	config = must_parse(MATCH("'dscp': 'ef'"));
@@ -1111,12 +1087,11 @@ static void refuse_file(const char *path, int rc, const char *message)
 	free(messages);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	char path[] = "/tmp/weir-config-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	refuse_file("/", -EISDIR, "file_is_directory: Is a directory");
 	refuse_file("/nonexistent/w.json", -ENOENT, "file_missing");
@@ -1136,14 +1111,13 @@ static void test_files(void **state)
 }
 
 /* The examples, found relative to this source file, without an error or a warning. */
-static void test_examples(void **state)
+TEST(test_examples)
 {
 	static const char *const names[] = {"single.json", "group-of-two.json", "api-gateway.json",
 		"prepaid.json", "shaped.json", "hierarchy.json"};
 	int root = (int)(strlen(__FILE__) - strlen("test/unit/io/config/test_config.c"));
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		struct config *config;
 		char path[512];
 
@@ -1152,39 +1126,4 @@ static void test_examples(void **state)
 		assert_true(config->n_policies > 0);
 		config_free(config);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_cpu_list),
-		cmocka_unit_test(test_dscp_names),
-		cmocka_unit_test(test_host),
-		cmocka_unit_test(test_running),
-		cmocka_unit_test(test_limiter),
-		cmocka_unit_test(test_ports),
-		cmocka_unit_test(test_wires),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_gossip),
-		cmocka_unit_test(test_sealing),
-		cmocka_unit_test(test_identities),
-		cmocka_unit_test(test_more_values),
-		cmocka_unit_test(test_all_errors),
-		cmocka_unit_test(test_many_policies),
-		cmocka_unit_test(test_too_many_policies),
-		cmocka_unit_test(test_many_ports),
-		cmocka_unit_test(test_allocator_risks),
-		cmocka_unit_test(test_many_limiters),
-		cmocka_unit_test(test_default_estimator),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_group_defaults),
-		cmocka_unit_test(test_group_of_one),
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_tunnels),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_examples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

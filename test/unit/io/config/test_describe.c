@@ -3,6 +3,8 @@
  *
  * Descriptions in words of accepted configurations.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/describe.h"
@@ -41,7 +43,7 @@ static char *describe_to_text(const struct config *config)
 	return text;
 }
 
-static void test_describe(void **state)
+TEST(test_describe)
 {
 	struct config *config = must_parse(
 		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
@@ -52,8 +54,7 @@ static void test_describe(void **state)
 		"'10Mbit/s', 'match': {'proto': 89}}]}");
 	char *text = describe_to_text(config);
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++) {
+	for (size_t i = 0; i < COUNT(described); i++) {
 		if (strstr(text, described[i]) == NULL)
 			fail_msg("not in\n%s\n: %s", text, described[i]);
 	}
@@ -66,7 +67,7 @@ static void test_describe(void **state)
 }
 
 /* Every word that depends on a policy's keys. */
-static void test_describe_keys(void **state)
+TEST(test_describe_keys)
 {
 	static const struct {
 		const char *members, *line;
@@ -102,8 +103,7 @@ static void test_describe_keys(void **state)
 			"  for each source: IPv4 by /24, IPv6 by /64; 65536 sources a worker\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[512], *text;
 
@@ -118,7 +118,7 @@ static void test_describe_keys(void **state)
 }
 
 /* Descriptions of guarantees, alone and in a group. */
-static void test_describe_guarantee(void **state)
+TEST(test_describe_guarantee)
 {
 	static const struct {
 		bool group;
@@ -158,8 +158,7 @@ static void test_describe_guarantee(void **state)
 			"ledger: store /var/lib/weir/me\npolicy p\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[1024], *text;
 
@@ -177,7 +176,7 @@ static void test_describe_guarantee(void **state)
 	}
 }
 
-static void test_describe_ledger(void **state)
+TEST(test_describe_ledger)
 {
 	static const struct {
 		const char *members, *line;
@@ -193,8 +192,7 @@ static void test_describe_ledger(void **state)
 			"twice 2MiB, and the units of 0.1s\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[1024], *text;
 
@@ -213,19 +211,18 @@ static void test_describe_ledger(void **state)
 }
 
 /* The description of a soft limit names no ledger. */
-static void test_describe_soft(void **state)
+TEST(test_describe_soft)
 {
 	struct config *config = must_parse(LIMITED(""));
 	char *text = describe_to_text(config);
 
-	(void)state;
 	assert_null(strstr(text, "ledger"));
 	assert_null(strstr(text, "soft"));
 	free(text);
 	config_free(config);
 }
 
-static void test_describe_group(void **state)
+TEST(test_describe_group)
 {
 	static const struct {
 		const char *gossip, *line;
@@ -236,8 +233,7 @@ static void test_describe_group(void **state)
 			"  demand of the group: summed along a tree over the roster\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config;
 		char document[512], *text;
 
@@ -258,12 +254,11 @@ static void test_describe_group(void **state)
 	}
 }
 
-static void test_describe_alone(void **state)
+TEST(test_describe_alone)
 {
 	struct config *config = must_parse(DOC(""));
 	char *text = describe_to_text(config);
 
-	(void)state;
 	assert_non_null(strstr(text, "group: N = 1, no gossip"));
 	assert_non_null(strstr(text, "  takes every packet that no other policy takes\n"));
 	assert_null(strstr(text, "partition"));
@@ -636,10 +631,9 @@ static const struct {
 		"  allocator static every 50ms, past demand counts 10% after a second\n"},
 };
 
-static void test_describe_whole(void **state)
+TEST(test_describe_whole)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+	for (size_t i = 0; i < COUNT(whole); i++) {
 		struct config *config = must_read(whole[i].document);
 		char *text = describe_to_text(config);
 
@@ -755,10 +749,9 @@ static const struct {
 		"  allocator central every 50ms, past demand counts 10% after a second\n"},
 };
 
-static void test_describe_single(void **state)
+TEST(test_describe_single)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+	for (size_t i = 0; i < COUNT(single); i++) {
 		char *document, *text;
 		const char *lines;
 		struct config *config;
@@ -776,12 +769,11 @@ static void test_describe_single(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct prefix any = {0};
 	char text[64];
 
-	(void)state;
 	assert_string_equal(prefix_format(&any, text, sizeof(text)), "any");
 	assert_string_equal(direction_name(DIRECTION_ANY), "any");
 	assert_string_equal(direction_name(DIRECTION_A_TO_B), "a-to-b");
@@ -789,22 +781,4 @@ static void test_names(void **state)
 	assert_string_equal(accounting_name(ACCOUNTING_L2), "l2");
 	assert_string_equal(accounting_name(ACCOUNTING_L3), "l3");
 	assert_string_equal(accounting_name(ACCOUNTING_WIRE), "wire");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_describe),
-		cmocka_unit_test(test_describe_keys),
-		cmocka_unit_test(test_describe_guarantee),
-		cmocka_unit_test(test_describe_ledger),
-		cmocka_unit_test(test_describe_soft),
-		cmocka_unit_test(test_describe_group),
-		cmocka_unit_test(test_describe_alone),
-		cmocka_unit_test(test_describe_whole),
-		cmocka_unit_test(test_describe_single),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

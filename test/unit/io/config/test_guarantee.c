@@ -4,6 +4,8 @@
  * Policies with hard limits: keys that exclude "guarantee", the keys of GDRL and of quotas, their
  * defaults and warnings.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "allocate/allocate.h"
@@ -21,7 +23,7 @@
 #define GDRL2(members)    LIMITED2(", 'allocator': 'gdrl'" members)
 #define QUOTA2(members)   GROUP("", "{'name': 'p', 'allocator': 'quota'" members "}")
 
-static void test_hard(void **state)
+TEST(test_hard)
 {
 	static const struct config_case cases[] = {
 		{HARD2(""), ""},
@@ -58,12 +60,11 @@ static void test_hard(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Parts are whole numbers a second, and none may be 0. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 #define RATE(limit) \
 	GROUP("", "{'name': 'p', 'guarantee': 'hard', 'limit': '" limit "', " COUNTED "}")
@@ -80,11 +81,10 @@ static void test_parts(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_gdrl(void **state)
+TEST(test_gdrl)
 {
 	static const struct config_case cases[] = {
 		{GDRL2(""), ""},
@@ -108,11 +108,10 @@ static void test_gdrl(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_quota(void **state)
+TEST(test_quota)
 {
 #define TOTAL(total)   QUOTA2(", 'total': " total)
 #define PERIOD(period) QUOTA2(", 'total': '5TB', 'period': " period)
@@ -141,11 +140,10 @@ static void test_quota(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_quota_and(void **state)
+TEST(test_quota_and)
 {
 #define AND(members) QUOTA2(", 'total': '5TB'" members)
 	static const struct config_case cases[] = {
@@ -172,12 +170,11 @@ static void test_quota_and(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Names with the same 32-bit hash, and one name twice. */
-static void test_clashes(void **state)
+TEST(test_clashes)
 {
 #define NAMED(name, vlan, members) "{'name': '" name "', 'match': {'vlan': " vlan "}" members "}"
 #define MONTHLY                    ", 'allocator': 'quota', 'total': '5TB', 'period': 'month'"
@@ -192,11 +189,10 @@ static void test_clashes(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_warnings(void **state)
+TEST(test_warnings)
 {
 #define BURST(burst) HARD2(", 'burst': '" burst "'")
 #define KERNEL2(limit, members)                                                         \
@@ -239,11 +235,10 @@ static void test_warnings(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(GROUP("",
 		"{'name': 'c', 'limit': '80kbit/s', 'guarantee': 'hard', 'match': {'vlan': 1}},"
@@ -252,7 +247,6 @@ static void test_defaults(void **state)
 		"{'name': 'r', 'limit': '1Gbit/s', 'match': {'vlan': 4}}"));
 	const struct policy *p = config->policies;
 
-	(void)state;
 	assert_int_equal(p[0].guarantee, GUARANTEE_HARD);
 	assert_ptr_equal(p[0].allocator, &allocator_fps);
 	assert_null(p[0].indicator);
@@ -284,7 +278,7 @@ static void test_defaults(void **state)
 	config_free(config);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	struct config *config = must_parse(GROUP("",
 		"{'name': 'g', 'limit': '1Gbit/s', 'allocator': 'gdrl', 'indicator': 'loss', "
@@ -295,7 +289,6 @@ static void test_values(void **state)
 		"'period': 'month', 'match': {'vlan': 4}}"));
 	const struct policy *p = config->policies;
 
-	(void)state;
 	assert_ptr_equal(p[0].indicator, &gdrl_loss);
 	assert_true(p[0].eta == 0.5);
 	assert_int_equal(p[1].total, CONFIG_TOTAL_MAX);
@@ -316,7 +309,7 @@ static const struct key group_keys[] = {
 };
 
 /* A simulated group takes the same keys. */
-static void test_group(void **state)
+TEST(test_group)
 {
 	char *text = with_quotes(
 		"{'policies': [{'name': 'q', 'allocator': 'quota', 'total': "
@@ -324,7 +317,6 @@ static void test_group(void **state)
 	struct reader reader;
 	struct group group;
 
-	(void)state;
 	assert_int_equal(reader_parse(&reader, text, strlen(text), "s.json", stderr), 0);
 	group_init(&reader, &group);
 	read_keys(&reader, NULL, reader.root, group_keys, &group);
@@ -334,22 +326,4 @@ static void test_group(void **state)
 	assert_int_equal(group.policies[1].guarantee, GUARANTEE_HARD);
 	group_free(&group);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hard),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_gdrl),
-		cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_quota_and),
-		cmocka_unit_test(test_clashes),
-		cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_group),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

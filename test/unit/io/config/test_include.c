@@ -4,9 +4,10 @@
  * Configurations of several files: how they are joined, their order, and the file and line of an
  * error. In files too ' stands for ".
  */
+#include "check.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config_cases.h"
 #include "json/include.h"
@@ -107,9 +108,8 @@ static void expect_refused(const struct file *files, size_t n, const char *words
 	expect_refused((const struct file[]){__VA_ARGS__}, \
 		sizeof((const struct file[]){__VA_ARGS__}) / sizeof(struct file), words)
 
-static void test_joined(void **state)
+TEST(test_joined)
 {
-	(void)state;
 	EXPECT_POLICIES("a", {"x.json", "{'policies': [" P("a", "1") "]} // y"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
 	/* A file's own policies come first, then those of included files, in order. */
@@ -139,9 +139,8 @@ static void test_joined(void **state)
 		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-	(void)state;
 	/* The index is that in its file. */
 	EXPECT_REFUSED("x.json:2: p0.limit: wrong_value: *did you mean '1Mbit/s'?",
 		{"x.json",
@@ -187,9 +186,8 @@ static void test_places(void **state)
 		{"x.json", "{'plicies': []}"}, {"w.json", MAIN(", 'include': 'x.json'")});
 }
 
-static void test_not_included(void **state)
+TEST(test_not_included)
 {
-	(void)state;
 	EXPECT_REFUSED("2: include[1]: include_missing: No such file or directory, x.json",
 		{"y.json", "{}"}, {"w.json", MAIN(", 'include': ['y.json',\n'x.json']")});
 	/* Errors of the joined document. */
@@ -254,13 +252,12 @@ static char *include_many(unsigned n)
 }
 
 /* A directory without configurations. */
-static void test_empty_directory(void **state)
+TEST(test_empty_directory)
 {
 	const struct file w = {"w.json", MAIN(", 'include': 'd'")};
 	struct config *config;
 	char *messages;
 
-	(void)state;
 	write_file(&w);
 	messages = load_saying(&config);
 	assert_lines(
@@ -271,11 +268,10 @@ static void test_empty_directory(void **state)
 }
 
 /* At the largest depth, too many files have a message about their number, not their depth. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	char *said = include_many(FILES_MOST - 3);
 
-	(void)state;
 	assert_string_equal(said, "");
 	free(said);
 	said = include_many(FILES_MOST - 2);
@@ -284,14 +280,13 @@ static void test_many(void **state)
 }
 
 /* After a write between the reading of two files all files are read again. */
-static void test_written_meanwhile(void **state)
+TEST(test_written_meanwhile)
 {
 	const struct file x = {"x.json", "{}"}, w = {"w.json", MAIN(", 'include': 'x.json'")},
 			  y = {"w.json", MAIN(", 'include': 'x.json', 'idle': 'poll'")};
 	struct diagnostics diagnostics;
 	struct reader reader;
 
-	(void)state;
 	write_file(&x);
 	write_file(&w);
 	diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
@@ -307,7 +302,7 @@ static void test_written_meanwhile(void **state)
 }
 
 /* An added file in a directory also changes the configuration. */
-static void test_added(void **state)
+TEST(test_added)
 {
 	static const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
 	const struct file x = {"d/x.json", "{}"}, w = {"w.json", MAIN(", 'include': 'd'")},
@@ -315,7 +310,6 @@ static void test_added(void **state)
 	struct diagnostics diagnostics;
 	struct reader reader;
 
-	(void)state;
 	write_file(&x);
 	write_file(&w);
 	assert_int_equal(utimensat(AT_FDCWD, "d", long_ago, 0), 0);
@@ -332,29 +326,14 @@ static void test_added(void **state)
 }
 
 /* Text that is not from a file has no directory for relative paths. */
-static void test_from_memory(void **state)
+TEST(test_from_memory)
 {
 	static const struct config_case cases[] = {
 		{DOC(", 'include': 'x.json'"), "include: include_not_in_file"},
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_joined),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_not_included),
-		cmocka_unit_test(test_empty_directory),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_written_meanwhile),
-		cmocka_unit_test(test_added),
-		cmocka_unit_test(test_from_memory),
-	};
-
-	return cmocka_run_group_tests(tests, open_directory, close_directory);
-}
+TEST_GROUP(open_directory, close_directory)

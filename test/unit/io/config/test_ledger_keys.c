@@ -3,6 +3,8 @@
  *
  * "ledger": the store, the lease, the overlay of neighbours, and etcd.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -24,7 +26,7 @@
 #define ENDPOINT(url) ETCD("'endpoints': ['" url "']")
 #define TLS(members)  ETCD("'endpoints': ['https://e']" members)
 
-static void test_store(void **state)
+TEST(test_store)
 {
 	static const struct config_case cases[] = {
 		{LEDGER(""), ""},
@@ -41,14 +43,12 @@ static void test_store(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* The longest path to which the store can append its file names. */
-static void test_long_store(void **state)
+TEST(test_long_store)
 {
-	(void)state;
 	for (size_t n = 3999; n <= 4000; n++) {
 		char *document, *messages;
 		struct config *config;
@@ -64,7 +64,7 @@ static void test_long_store(void **state)
 	}
 }
 
-static void test_lease(void **state)
+TEST(test_lease)
 {
 	static const struct config_case cases[] = {
 		{LEDGER("'lease': '1001ms'"), ""},
@@ -98,11 +98,10 @@ static void test_lease(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_overlay(void **state)
+TEST(test_overlay)
 {
 	static const struct config_case cases[] = {
 		{LEDGER("'overlay': 'ring'"), ""},
@@ -151,11 +150,10 @@ static void test_overlay(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_etcd(void **state)
+TEST(test_etcd)
 {
 #define NAME255   TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") "abcde"
 #define PREFIX106 TEN("abcdef") TEN("abcd") "abcdef"
@@ -239,15 +237,13 @@ static void test_etcd(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *config = must_parse(POLICIES("{'name': 'p', 'limit': '1Mbit/s'}"));
 
-	(void)state;
 	assert_string_equal(config->ledger.store, "/var/lib/weir/me");
 	assert_int_equal(config->ledger.lease_ns, 5000000000);
 	assert_int_equal(config->ledger.promise, 50);
@@ -264,7 +260,7 @@ static void test_defaults(void **state)
 	config_free(config);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	struct config *config = must_parse(IN_GROUP("",
 		"'store': '/s', 'lease': '9s', 'promise': 90, 'drift': 7, 'overlay': {'edges': "
@@ -275,7 +271,6 @@ static void test_values(void **state)
 			 "{'vlan': 1}}"));
 	const struct ledger_config *ledger = &config->ledger;
 
-	(void)state;
 	assert_string_equal(ledger->store, "/s");
 	assert_int_equal(ledger->lease_ns, 9000000000);
 	assert_int_equal(ledger->promise, 90);
@@ -300,19 +295,4 @@ static void test_values(void **state)
 	config = must_parse(LEDGER("'overlay': 'ring'"));
 	assert_true(config->ledger.ring);
 	config_free(config);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_store),
-		cmocka_unit_test(test_long_store),
-		cmocka_unit_test(test_lease),
-		cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_etcd),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,10 @@
  * Policies with several matches, and lists of prefixes in files: how they are parsed, the file and
  * line of an error, and the result. In files too ' stands for ".
  */
+#include "check.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config_cases.h"
 #include "config/lists.h"
@@ -101,7 +102,7 @@ static void expect_matches(const struct policy *policy, const char *expected)
 	assert_string_equal(found, expected);
 }
 
-static void test_several(void **state)
+TEST(test_several)
 {
 	static const struct {
 		const char *match, *expected;
@@ -120,8 +121,7 @@ static void test_several(void **state)
 			"any>any any>any 10.0.0.0/8>any 11.0.0.0/8>any"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char document[1024];
 		struct config *config;
 
@@ -133,7 +133,7 @@ static void test_several(void **state)
 }
 
 /* A prefix without one of its family on the other side matches nothing, which is a warning. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	static const struct {
 		const char *match, *expected, *warnings;
@@ -144,8 +144,7 @@ static void test_alone(void **state)
 			"any>any ::/0>::/0", "warning: p0.match[1].dst[0]: prefix_alone: src, 4"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char document[1024];
 		struct config *config;
 
@@ -157,7 +156,7 @@ static void test_alone(void **state)
 }
 
 /* The required ports and wires of a policy are those of all its matches. */
-static void test_any_of(void **state)
+TEST(test_any_of)
 {
 	static const struct {
 		const char *match;
@@ -175,8 +174,7 @@ static void test_any_of(void **state)
 		{"[{'wire': 'w'}, {'direction': 'a-to-b'}]", false, false, 0x55555557},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char document[1024];
 		struct config *config;
 
@@ -200,7 +198,7 @@ static void test_any_of(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct config_case cases[] = {
 		{FILE_OF(P("p", "[]")), "p0.match: match_empty"},
@@ -235,7 +233,6 @@ static void test_refused(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -270,12 +267,11 @@ static char *make_pairs(unsigned policies, unsigned halves, size_t *size)
 }
 
 /* Two million pairs are the maximum, over all objects of a policy and over all policies. */
-static void test_too_many_pairs(void **state)
+TEST(test_too_many_pairs)
 {
 	size_t size;
 	char *text = make_pairs(1, 2, &size);
 
-	(void)state;
 	expect_messages(text, size, "p0.match[1]: pairs_too_many: 2000000, 2000001");
 	free(text);
 	text = make_pairs(2, 1, &size);
@@ -284,22 +280,20 @@ static void test_too_many_pairs(void **state)
 }
 
 /* A document from memory reads no files. */
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
 	static const struct config_case cases[] = {
 		{MATCH("'src': '@/etc/hosts'"), "p0.match.src: list_not_in_file"},
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
 	struct config *config;
 
-	(void)state;
 	write_file("d/c.txt", "\xef\xbb\xbf# all of it\n\n10.0.0.0/8\r\n \t2001:db8::/32 # six\n#\n"
 			      " \n\t\n \f \v \n# \n"
 			      "11.0.0.0/8");
@@ -319,9 +313,8 @@ static void test_lists(void **state)
 	config_free(config);
 }
 
-static void test_bad_lists(void **state)
+TEST(test_bad_lists)
 {
-	(void)state;
 	write_file("w.json", FILE_OF("\n" P("a", "{'src': '@c.txt'}") ",\n" P("b", "{'src': "
 										   "'@d/d.txt'}")));
 	write_file("d/d.txt", "12.0.0.0/8\n");
@@ -373,12 +366,11 @@ static void write_large_list(const char *name, unsigned i, off_t bytes)
 }
 
 /* The total size of all files has the same maximum as a document. */
-static void test_large_lists(void **state)
+TEST(test_large_lists)
 {
 	const off_t most = 64 << 20;
 	struct config *config;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		char name[16];
 
@@ -397,13 +389,12 @@ static void test_large_lists(void **state)
 }
 
 /* A list with an error has one message, and each list is read once. */
-static void test_many_lists(void **state)
+TEST(test_many_lists)
 {
 	enum { LISTS = 40 };
 	char document[8192], *at = document, name[16], line[32];
 	struct config *config;
 
-	(void)state;
 	write_file("c.txt", "\x80\n");
 	write_file(
 		"w.json", FILE_OF(P("a", "{'src': '@c.txt'}") ",\n" P("b", "{'dst': '@c.txt'}")));
@@ -438,14 +429,13 @@ static void test_many_lists(void **state)
 }
 
 /* The number of reported bad lines has the same maximum as in any document. */
-static void test_many_bad_lines(void **state)
+TEST(test_many_bad_lines)
 {
 	static const char bad[4][4] = {"\x80 \n", " \0\n", "\0 \n", "\0a\n"};
 	char *said;
 	size_t size;
 	FILE *out = open_memstream(&said, &size);
 
-	(void)state;
 	assert_non_null(out);
 	for (unsigned i = 1; i <= 20; i++)
 		fprintf(out, "c.txt:%u: p0.match.src: line_not_text\n", i);
@@ -463,12 +453,11 @@ static void test_many_bad_lines(void **state)
 }
 
 /* The last of very many lines also has its number in a message. */
-static void test_long_list(void **state)
+TEST(test_long_list)
 {
 	enum { LINES = 60000 };
 	FILE *out = fopen("c.txt", "w");
 
-	(void)state;
 	assert_non_null(out);
 	for (unsigned i = 0; i < LINES; i++)
 		fprintf(out, "10.%u.%u.0/24\n", i >> 8, i & 255);
@@ -478,11 +467,10 @@ static void test_long_list(void **state)
 	expect_refused("w.json", "c.txt:60001: p0.match.src[60000]: prefix_host_bits: 10.0.0.0/8");
 }
 
-static void test_twice(void **state)
+TEST(test_twice)
 {
 	struct config *config;
 
-	(void)state;
 	write_file("c.txt", "10.0.0.0/8\n11.0.0.0/8\n\n10.0.0.0/8\n");
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
 	config = must_load("w.json", "c.txt:4: warning: p0.match.src[2]: match_repeated");
@@ -490,12 +478,11 @@ static void test_twice(void **state)
 }
 
 /* A changed list is a changed match, even if the file with its name is unchanged. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	struct config *before, *same, *after;
 	struct config_diff *diff;
 
-	(void)state;
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}") ", " P("b", "{'vlan': 1}")));
 	write_file("c.txt", "10.0.0.0/8\n");
 	before = must_load("w.json", "");
@@ -517,12 +504,11 @@ static void test_changed(void **state)
 }
 
 /* If a file was written after it was read, all files are read again. */
-static void test_written(void **state)
+TEST(test_written)
 {
 	struct diagnostics diagnostics;
 	struct reader reader;
 
-	(void)state;
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
 	for (unsigned which = 0; which < 3; which++) {
 		write_file("c.txt", "10.0.0.0/8\n");
@@ -543,13 +529,12 @@ static void test_written(void **state)
 }
 
 /* The kept document has the prefixes of the list. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
 	struct config *config, *again;
 	json_t *document = NULL;
 	char *messages;
 
-	(void)state;
 	write_file("c.txt", "10.0.0.0/8\n2001:db8::/32\n");
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
 	messages = load_document("w.json", &config, &document);
@@ -594,14 +579,13 @@ static void expect_edit(const char *keys, const char *expected, const char *word
 }
 
 /* The limiter reports missing keys; the list adds no message. */
-static void test_edit_of_nobody(void **state)
+TEST(test_edit_of_nobody)
 {
 	json_t *edit = json_pack("{s:s, s:{s:s}}", "do", "set", "keys", "match.src", "@none.txt");
 	char *said;
 	size_t size;
 	FILE *err = open_memstream(&said, &size);
 
-	(void)state;
 	assert_int_equal(lists_expand_edit(edit, err), 0);
 	fclose(err);
 	assert_string_equal(said, "");
@@ -611,9 +595,8 @@ static void test_edit_of_nobody(void **state)
 
 #define BOTH "['10.0.0.0/8', '::/0']"
 
-static void test_edit(void **state)
+TEST(test_edit)
 {
-	(void)state;
 	write_file("c.txt", "10.0.0.0/8 # a\n::/0\n");
 	write_file("bad.txt", "10.0.0.0/8\n10.0.0.1/8\n");
 	unlink("none.txt");
@@ -640,28 +623,4 @@ static void test_edit(void **state)
 		"in '10.0.0.0/8'\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_any_of),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_too_many_pairs),
-		cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_bad_lists),
-		cmocka_unit_test(test_large_lists),
-		cmocka_unit_test(test_many_lists),
-		cmocka_unit_test(test_many_bad_lines),
-		cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_edit_of_nobody),
-		cmocka_unit_test(test_edit),
-	};
-
-	return cmocka_run_group_tests(tests, open_directory, close_directory);
-}
+TEST_GROUP(open_directory, close_directory)

@@ -3,6 +3,8 @@
  *
  * "default" of wires: the treatment of unmatched packets.
  */
+#include "check.h"
+
 #include "config_cases.h"
 #include "config/describe.h"
 #include "config/compare.h"
@@ -20,11 +22,10 @@
 #define DEFAULT(value) ", 'default': " value
 #define TWO            P("a", "{'vlan': 1}") ", " P("b", "{'src': '10.0.0.0/8'}")
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	struct config *config = must_parse(BOX("", TWO));
 
-	(void)state;
 	assert_int_equal(config->wires[1].otherwise, OTHERWISE_PASS);
 	assert_int_equal(config_drops(config), 0);
 	config_free(config);
@@ -44,12 +45,11 @@ static void test_values(void **state)
 }
 
 /* The policy gets one more match, after all others. */
-static void test_policy(void **state)
+TEST(test_policy)
 {
 	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));
 	const struct match *match;
 
-	(void)state;
 	assert_int_equal(config_drops(config), 0);
 	assert_int_equal(policy_n_matches(&config->policies[0]), 1);
 	assert_int_equal(policy_n_matches(&config->policies[1]), 2);
@@ -64,7 +64,7 @@ static void test_policy(void **state)
 }
 
 /* A parent without a match gets the unmatched packets of each wire that names it. */
-static void test_parent(void **state)
+TEST(test_parent)
 {
 	static const char link[] = BOX(DEFAULT("{'policy': 'link'}"),
 		"{'name': 'link', 'limit': '9Mbit/s'}, "
@@ -81,8 +81,7 @@ static void test_parent(void **state)
 		int wires[2];
 	} rows[] = {{link, 1, {1}}, {both, 2, {0, 1}}};
 
-	(void)state;
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].text);
 		const struct policy *policy = &config->policies[0];
 
@@ -96,7 +95,7 @@ static void test_parent(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct config_case cases[] = {
 		{BOX(DEFAULT("'deny'"), TWO),
@@ -118,7 +117,6 @@ static void test_refused(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -134,12 +132,11 @@ static struct config_diff *compare(const char *before, const char *after)
 }
 
 /* An explicit match with the same fields is different, because it precedes others. */
-static void test_differs(void **state)
+TEST(test_differs)
 {
 	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));
 	struct match match = *policy_match(&config->policies[1], 1);
 
-	(void)state;
 	assert_true(match_equal(&match, policy_match(&config->policies[1], 1)));
 	match.last = false;
 	assert_false(match_equal(&match, policy_match(&config->policies[1], 1)));
@@ -149,11 +146,10 @@ static void test_differs(void **state)
 }
 
 /* "default" can change while packets flow. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	struct config_diff *diff = compare(BOX("", TWO), BOX(DEFAULT("'drop'"), TWO));
 
-	(void)state;
 	assert_int_equal(diff->changed, 0);
 	config_diff_free(diff);
 	diff = compare(BOX(DEFAULT("'drop'"), TWO), BOX(DEFAULT("{'policy': 'b'}"), TWO));
@@ -177,27 +173,11 @@ static void expect_words(const char *document, const char *words)
 	config_free(config);
 }
 
-static void test_described(void **state)
+TEST(test_described)
 {
-	(void)state;
 	expect_words(BOX(DEFAULT("'drop'"), TWO),
 		"wire w: a is lan, b is wan\n  IP without a policy is dropped*link*\n");
 	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO), "policy \"b\" takes*another policy*\n");
 	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO),
 		"  takes from 10.0.0.0/8\n    or wire w, *another policy*\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_parent),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_differs),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_described),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

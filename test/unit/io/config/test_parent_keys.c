@@ -4,6 +4,8 @@
  * Policies of a hierarchy: valid parents, keys that exclude a parent, guaranteed rates, and changes
  * at a reload.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -18,7 +20,7 @@
 #define BELOW(members)  POLICIES(PARENT(members) ", " CHILD("1", "top", members))
 #define TOTAL(units)    ", 'allocator': 'quota', 'total': '" units "'"
 
-static void test_who(void **state)
+TEST(test_who)
 {
 	static const struct config_case cases[] = {
 		{IN_TOP(""), ""},
@@ -53,7 +55,6 @@ static void test_who(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -76,7 +77,7 @@ static char *make_circle(unsigned n, size_t *size)
 }
 
 /* A circle of any length is refused; a long chain has too many levels. */
-static void test_circles(void **state)
+TEST(test_circles)
 {
 	static const struct {
 		unsigned n;
@@ -87,8 +88,7 @@ static void test_circles(void **state)
 		{3000, "parent_too_deep: 2, 4", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned written = *rows[i].last ? DIAGNOSTICS_MOST : 1;
 		char *text, expected[2048] = "";
 		size_t size;
@@ -102,7 +102,7 @@ static void test_circles(void **state)
 	}
 }
 
-static void test_what_goes(void **state)
+TEST(test_what_goes)
 {
 #define COUNTED(name, limit, members) \
 	"{'name': '" name "', 'count': 'packets', 'limit': '" limit "'" members "}"
@@ -212,11 +212,10 @@ static void test_what_goes(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_guaranteed(void **state)
+TEST(test_guaranteed)
 {
 #define G(rate) ", 'guaranteed': '" rate "'"
 	static const struct config_case cases[] = {
@@ -268,11 +267,10 @@ static void test_guaranteed(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_scheduled_time(void **state)
+TEST(test_scheduled_time)
 {
 	static const struct config_case cases[] = {
 		{POLICIES(COUNTED("top", "900/min", "") ", " COUNTED("1", "500/min",
@@ -282,11 +280,10 @@ static void test_scheduled_time(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	struct config *config = must_parse(POLICIES(CHILD("1", "mid",
 		G("1Mbit/s") ", 'weight': 7") ", " P("mid", ", 'parent': 'top'") ", " CHILD("2",
@@ -294,7 +291,6 @@ static void test_fields(void **state)
 		", 'match': {'vlan': 5}")));
 	const struct policy *p = config->policies;
 
-	(void)state;
 	assert_int_equal(p[0].parent, 1);
 	assert_int_equal(p[0].above, 2);
 	assert_int_equal(p[0].weight, 7);
@@ -324,7 +320,7 @@ static void test_fields(void **state)
 }
 
 /* Packets below a hard limit must not pass uncounted. */
-static void test_under_hard(void **state)
+TEST(test_under_hard)
 {
 	static const char text[] = POLICIES(P("top", "") ", " P(
 		"mid", ", 'parent': 'top', 'guarantee': 'hard'") ", " CHILD("1", "mid",
@@ -332,7 +328,6 @@ static void test_under_hard(void **state)
 	static const bool never[] = {false, true, true, false, false};
 	struct config *config = must_parse(text);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(policy_is_never_exceeded(&config->policies[i]), never[i]);
 	config_free(config);
@@ -354,7 +349,7 @@ static unsigned changes_of(const char *old_text, const char *new_text, const cha
 	return changes;
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
 #define OF(members)                                                       \
 	POLICIES(P("a", "") ", " P("b", ", 'match': {'vlan': 8}") ", " P( \
@@ -362,7 +357,6 @@ static void test_changes(void **state)
 	static const char turned[] = POLICIES(P("b", ", 'match': {'vlan': 8}") ", " P(
 		"c", ", 'match': {'vlan': 9}, 'parent': 'a'") ", " P("a", ""));
 
-	(void)state;
 	assert_int_equal(changes_of(OF(""), OF(""), "c"), 0);
 	assert_int_equal(changes_of(OF(""), OF(", 'parent': 'a'"), "c"), POLICY_TERMS);
 	assert_int_equal(changes_of(OF(", 'parent': 'a'"), OF(""), "c"), POLICY_TERMS);
@@ -376,20 +370,4 @@ static void test_changes(void **state)
 		POLICY_TERMS);
 	/* The parent gets only its children's packets, or all other packets as well. */
 	assert_int_equal(changes_of(OF(""), OF(", 'parent': 'a'"), "a"), POLICY_MATCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who),
-		cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_what_goes),
-		cmocka_unit_test(test_guaranteed),
-		cmocka_unit_test(test_scheduled_time),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_under_hard),
-		cmocka_unit_test(test_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

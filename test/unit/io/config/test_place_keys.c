@@ -3,6 +3,8 @@
  *
  * "place": its keys, checks and description, and changes at a reload.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/describe.h"
@@ -13,7 +15,7 @@
 #define SLO             ", 'action': 'shape', 'slo': {'p99': '1ms'}"
 #define PLACED(members) LIMITED(SLO ", 'place': {" members "}")
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	static const struct config_case cases[] = {
 		{PLACED(""), ""},
@@ -34,7 +36,6 @@ static void test_values(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -48,7 +49,7 @@ static struct config *read_config(const char *text)
 	return config;
 }
 
-static void test_meaning(void **state)
+TEST(test_meaning)
 {
 	static const struct {
 		const char *text;
@@ -62,8 +63,7 @@ static void test_meaning(void **state)
 		{PLACED("'key': 'src/48'"), true, 32, 48},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = read_config(cases[i].text);
 		const struct policy *policy = &config->policies[0];
 
@@ -82,7 +82,7 @@ static void test_meaning(void **state)
 	"'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}], 'policies': " \
 	"[{'name': 'p', 'limit': '10Mbit/s'" policy "}]}"
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *text, *words;
@@ -98,8 +98,7 @@ static void test_words(void **state)
 		{DISTRIBUTED(""), NULL},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = read_config(cases[i].text);
 		char *text = NULL;
 		size_t size;
@@ -114,7 +113,7 @@ static void test_words(void **state)
 	}
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	static const struct {
 		const char *now;
@@ -128,8 +127,7 @@ static void test_changes(void **state)
 		{PLACED("'key': 'src/24', 'correlate': false"), POLICY_TERMS},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *old = read_config(PLACED("'key': 'src/24'"));
 		struct config *now = read_config(cases[i].now);
 		struct config_diff *diff;
@@ -140,16 +138,4 @@ static void test_changes(void **state)
 		config_free(old);
 		config_free(now);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_meaning),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * A value with a range is accepted up to both ends, and refused one unit beyond them.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #define WIRE(members) \
@@ -78,27 +80,19 @@ static bool is_out_of_range(const char *document, const char *value, const char 
 	return refused;
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct {
 			const char *value;
 			bool refused;
 		} values[] = {{rows[i].below, true}, {rows[i].least, false}, {rows[i].most, false},
 			{rows[i].above, true}};
 
-		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+		for (size_t k = 0; k < COUNT(values); k++)
 			if (is_out_of_range(rows[i].document, values[k].value, rows[i].expected) !=
 				values[k].refused)
 				fail_msg("%s: \"%s\", of %s", rows[i].document, values[k].value,
 					rows[i].expected);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * Limits by time of day: keys, overlaps, defaults and changes at a reload; and another limit for a
  * running policy.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/terms.h"
@@ -19,7 +21,7 @@
 #define SIXTY_FOUR(text)   FOUR(FOUR(FOUR(text)))
 #define TIMES              "'from': '08:00', 'to': '18:00'"
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	static const struct config_case cases[] = {
 		{SCHEDULED(DAY), ""},
@@ -61,11 +63,10 @@ static void test_values(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_overlaps(void **state)
+TEST(test_overlaps)
 {
 	static const struct config_case cases[] = {
 		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '5Mbit/s'}"), ""},
@@ -81,11 +82,10 @@ static void test_overlaps(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_with_other_keys(void **state)
+TEST(test_with_other_keys)
 {
 #define COUNTED(members, limit)                                          \
 	POLICY(", 'limit': '100/min', 'count': 'packets'" members ZONED( \
@@ -113,12 +113,11 @@ static void test_with_other_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* The policy's burst applies at all times; the default burst grows with the limit. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	static const struct {
 		const char *document;
@@ -128,8 +127,7 @@ static void test_bursts(void **state)
 		{LIMITED(", 'burst': '700kB'" ZONED(DAY ", " NIGHT)), 700000, 1000000},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].document);
 		const struct schedule *schedule = config->policies[0].schedule;
 
@@ -143,7 +141,7 @@ static void test_bursts(void **state)
 }
 
 /* Policies with the same zone share it. */
-static void test_zones(void **state)
+TEST(test_zones)
 {
 #define IN_ZONE(name, vlan, zone)                                          \
 	"{'name': '" name "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan \
@@ -153,7 +151,6 @@ static void test_zones(void **state)
 			"r", "3", "Europe/Berlin") ", " IN_ZONE("s", "4", "UTC")));
 	const struct policy *p = config->policies;
 
-	(void)state;
 	assert_int_equal(config->n_zones, 2);
 	assert_string_equal(zone_name(p[0].schedule->zone), "UTC");
 	assert_string_equal(zone_name(p[1].schedule->zone), "Europe/Berlin");
@@ -176,10 +173,9 @@ static unsigned scheduled_changes(const char *before, const char *after)
 	return changes;
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
 #define LATER "{'days': 'mon-fri', 'from': '08:01', 'to': '18:00', 'limit': '20Mbit/s'}"
-	(void)state;
 	assert_int_equal(scheduled_changes(SCHEDULED(DAY), SCHEDULED(DAY)), 0);
 	assert_int_equal(
 		scheduled_changes(SCHEDULED(DAY ", " NIGHT), SCHEDULED(NIGHT ", " DAY)), 0);
@@ -189,14 +185,13 @@ static void test_changes(void **state)
 }
 
 /* The resolution of a bucket is that of its fastest limit. */
-static void test_unit_bits(void **state)
+TEST(test_unit_bits)
 {
 	struct config *slow = must_parse(COUNTED("", "10/s"));
 	struct config *fast = must_parse(COUNTED("", "100k/s"));
 	struct config *both = must_parse(
 		COUNTED("", "10/s'}, {'from': '20:00', 'to': '21:00', 'limit': '100k/s"));
 
-	(void)state;
 	assert_int_not_equal(policy_unit_bits(&slow->policies[0]), 0);
 	assert_int_equal(policy_unit_bits(&fast->policies[0]), 0);
 	assert_int_equal(policy_unit_bits(&both->policies[0]), 0);
@@ -205,7 +200,7 @@ static void test_unit_bits(void **state)
 	config_free(fast);
 }
 
-static void test_terms(void **state)
+TEST(test_terms)
 {
 	static const struct {
 		const char *policy, *terms;
@@ -238,8 +233,7 @@ static void test_terms(void **state)
 			"policy 'p': burst: 'much': expected bytes*\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].policy);
 		char *text = with_quotes(rows[i].terms), *expected = with_quotes(rows[i].message);
 		char *messages = NULL;
@@ -261,20 +255,4 @@ static void test_terms(void **state)
 		free(messages);
 		config_free(config);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_with_other_keys),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_zones),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_unit_bits),
-		cmocka_unit_test(test_terms),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

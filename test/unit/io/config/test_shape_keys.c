@@ -4,9 +4,9 @@
  * Policies with the action "shape": their keys, keys that exclude them, buffers, description, and
  * changes at a reload.
  */
-#include "config_cases.h"
+#include "check.h"
 
-#include <math.h>
+#include "config_cases.h"
 
 #include "config/buffers.h"
 #include "config/describe.h"
@@ -17,7 +17,7 @@
 #define SHAPE(members)  SHAPED(", 'shape': {" members "}")
 #define CODEL(members)  SHAPE("'drop': 'codel'" members)
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	static const struct config_case cases[] = {
 		{SHAPED(""), ""},
@@ -38,11 +38,10 @@ static void test_values(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_with_other_keys(void **state)
+TEST(test_with_other_keys)
 {
 	static const struct config_case cases[] = {
 		{LIMITED(", 'shape': {}"), "p0.shape: key_required: 'action': 'shape'"},
@@ -77,11 +76,10 @@ static void test_with_other_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_box(void **state)
+TEST(test_box)
 {
 #define POOL(share) DOC(", 'shape': {'pool': " share "}")
 #define BUFFERS(n)                                                                           \
@@ -100,16 +98,14 @@ static void test_box(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_parsed(void **state)
+TEST(test_parsed)
 {
 	struct config *config = must_parse(SHAPED(""));
 	const struct policy *policy = config->policies;
 
-	(void)state;
 	assert_int_equal(policy->action, ACTION_SHAPE);
 	assert_int_equal(policy->shape.delay_ns, 100000000);
 	assert_int_equal(policy->shape.bytes, 0);
@@ -136,7 +132,7 @@ static void test_parsed(void **state)
  * The default number of buffers is enough for the queues of all workers, within bounds; otherwise a
  * warning.
  */
-static void test_buffers(void **state)
+TEST(test_buffers)
 {
 #define LIMIT(limit, members)  LIMIT_OF("", limit, members)
 #define LIMIT2(limit, members) LIMIT_OF("'workers': [1, 2], ", limit, members)
@@ -191,8 +187,7 @@ static void test_buffers(void **state)
 		{LIMIT("10Gbit/s", ", 'buffers': '2M'"), 2000000, 1000000, false},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *text = with_quotes(cases[i].document), *messages;
 		struct config *config;
 
@@ -207,7 +202,7 @@ static void test_buffers(void **state)
 }
 
 /* The minimum: each worker lets one packet wait. */
-static void test_least(void **state)
+TEST(test_least)
 {
 #define TEN_CPUS(n) n "0, " n "1, " n "2, " n "3, " n "4, " n "5, " n "6, " n "7, " n "8, " n "9"
 #define WORKERS41                                                                         \
@@ -218,7 +213,6 @@ static void test_least(void **state)
 	struct config *config;
 	char *messages;
 
-	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_int_equal(config_waiting(config), 1);
 	assert_non_null(strstr(messages, "shape_few_buffers: 40, as set by 'buffers', 41\n"));
@@ -228,12 +222,11 @@ static void test_least(void **state)
 }
 
 /* Without ports no memory is needed for four thousand million packets. */
-static void test_no_port(void **state)
+TEST(test_no_port)
 {
 	char *messages, *text = with_quotes(NET("'workers': [1, 2]"));
 	struct config *config;
 
-	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_lines(messages, "warning: wires: no_wires");
 	assert_int_equal(config_waiting(config), 1);
@@ -243,7 +236,7 @@ static void test_no_port(void **state)
 }
 
 #define TIMED "; a new limit*later packets\n"
-static void test_described(void **state)
+TEST(test_described)
 {
 	static const struct {
 		const char *document, *lines;
@@ -263,8 +256,7 @@ static void test_described(void **state)
 			"at most 100ms, 100 a worker; *full queue drops\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *config = must_parse(cases[i].document);
 		char *text = NULL;
 		size_t size;
@@ -293,9 +285,8 @@ static unsigned changes_between(const char *a, const char *b)
 	return changes;
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
-	(void)state;
 	assert_int_equal(changes_between(SHAPED(""), SHAPE("'delay': '100ms'")), 0);
 	assert_int_equal(changes_between(LIMITED(""), SHAPED("")), POLICY_TERMS);
 	assert_int_equal(changes_between(SHAPED(""), SHAPE("'delay': '99ms'")), POLICY_TERMS);
@@ -309,7 +300,7 @@ static void test_changes(void **state)
 }
 
 /* The sizes of pools cannot change. */
-static void test_fixed(void **state)
+TEST(test_fixed)
 {
 	static const struct {
 		const char *a, *b, *place;
@@ -318,8 +309,7 @@ static void test_fixed(void **state)
 		{NET(PORTS WIRES), BUFFERS("4096"), "ports.lan"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct config *a = must_parse(cases[i].a), *b = must_parse(cases[i].b);
 		struct config_diff *diff;
 		char *messages = NULL;
@@ -333,22 +323,4 @@ static void test_fixed(void **state)
 		config_free(a);
 		config_free(b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_with_other_keys),
-		cmocka_unit_test(test_box),
-		cmocka_unit_test(test_parsed),
-		cmocka_unit_test(test_buffers),
-		cmocka_unit_test(test_least),
-		cmocka_unit_test(test_no_port),
-		cmocka_unit_test(test_described),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_fixed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * Trials of policies: their keys, inherited values, policies without trials, and changes at a
  * reload.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -14,7 +16,7 @@
 #define TRIAL(members)             LIMITED(", 'trial': {" members "}")
 #define WITH_TRIAL(terms, members) LIMITED(terms ", 'trial': {" members "}")
 
-static void test_trial_values(void **state)
+TEST(test_trial_values)
 {
 	static const struct config_case cases[] = {
 		{TRIAL("'limit': '5Mbit/s'"), ""},
@@ -41,11 +43,10 @@ static void test_trial_values(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_trial_with_other_keys(void **state)
+TEST(test_trial_with_other_keys)
 {
 #define FIVE "'limit': '5Mbit/s'"
 	static const struct config_case cases[] = {
@@ -79,7 +80,6 @@ static void test_trial_with_other_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -97,11 +97,10 @@ static void check_trial(const char *members, uint64_t limit_bps, uint64_t burst,
 }
 
 /* A missing key has the policy's value, or its default with the trial's keys. */
-static void test_inherits(void **state)
+TEST(test_inherits)
 {
 #define MBIT                  UINT64_C(1000000)
 #define TERMS(terms, members) POLICY(", 'limit': '10Mbit/s'" terms ", 'trial': {" members "}")
-	(void)state;
 	check_trial(TERMS("", "'limit': '5Mbit/s'"), 5 * MBIT, 5 * MBIT / 32, 0);
 	check_trial(TERMS(", 'burst': '999kB'", "'limit': '5Mbit/s'"), 5 * MBIT, 999000, 0);
 	check_trial(TERMS(", 'burst': '999kB'", "'burst': '40kB'"), 10 * MBIT, 40000, 0);
@@ -119,7 +118,7 @@ static void test_inherits(void **state)
 }
 
 /* A limit per another time unit, and its window if the policy has none. */
-static void test_times(void **state)
+TEST(test_times)
 {
 #define WINDOWS(members, tried)                                                            \
 	POLICY(", 'count': 'packets', 'meter': 'fixed-window', 'limit': '120/min'" members \
@@ -139,8 +138,7 @@ static void test_times(void **state)
 			0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct config *config = must_parse(rows[i].document);
 		struct policy trial = policy_trial(&config->policies[0]);
 
@@ -164,12 +162,11 @@ static uint8_t changes_between(const char *old_terms, const char *new_terms)
 	return changes;
 }
 
-static void test_trial_changes(void **state)
+TEST(test_trial_changes)
 {
 	static const char five[] = TERMS("", "'limit': '5Mbit/s'");
 	static const char none[] = POLICY(", 'limit': '10Mbit/s'");
 
-	(void)state;
 	assert_int_equal(changes_between(five, TERMS("", "'limit': '5000kbit/s'")), 0);
 	assert_int_equal(changes_between(none, none), 0);
 	/* The policy continues after any change of the trial. */
@@ -180,17 +177,4 @@ static void test_trial_changes(void **state)
 	assert_int_equal(changes_between(TERMS("", "'meter': 'hybrid', 'window': '1s'"),
 				 TERMS("", "'meter': 'hybrid', 'window': '2s'")),
 		POLICY_TERMS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trial_values),
-		cmocka_unit_test(test_trial_with_other_keys),
-		cmocka_unit_test(test_inherits),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_trial_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

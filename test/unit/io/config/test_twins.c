@@ -4,6 +4,8 @@
  * Very many equal matches or names: the first are reported, the rest are counted, and only the
  * reported ones are looked up in the document.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
 #include "json/diagnostics.h"
@@ -144,10 +146,9 @@ static void check_end(const struct clash *clash, const char *messages, unsigned 
 	assert_lines(last_lines(messages), expected);
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(clashes) / sizeof(clashes[0]); i++) {
+	for (size_t i = 0; i < COUNT(clashes); i++) {
 		unsigned found = 0;
 
 		for (unsigned n = 30; n <= 3000; n *= 10) {
@@ -161,13 +162,4 @@ static void test_cost(void **state)
 			free(messages);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

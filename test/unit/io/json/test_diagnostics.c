@@ -43,7 +43,7 @@ static void check_written(struct written *w, const char *expected)
 	assert_non_null(w->out);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const struct {
 		struct diagnostic what;
@@ -64,9 +64,8 @@ static void test_lines(void **state)
 	};
 	struct written w;
 
-	(void)state;
 	begin_writing(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		diagnostic_write(&w.d, &rows[i].what);
 		check_written(&w, rows[i].expected);
 	}
@@ -102,11 +101,10 @@ static void check_source(const struct diagnostic_source *source)
 	end_writing(&w);
 }
 
-static void test_source_lines(void **state)
+TEST(test_source_lines)
 {
 	char text[400];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)('!' + i % 90);
 	for (size_t len = 1; len <= sizeof(text); len += 1 + len / 8)
@@ -118,12 +116,11 @@ static void test_source_lines(void **state)
  * A tab becomes a blank; a byte that controls a terminal, or is not printable, becomes a question
  * mark.
  */
-static void test_source_bytes(void **state)
+TEST(test_source_bytes)
 {
 	static const struct diagnostic_source source = {"\ta\x80\x1f~ \x7f\xff", 8, 2};
 	struct written w;
 
-	(void)state;
 	begin_writing(&w);
 	diagnostic_write(&w.d, &(struct diagnostic){.file = "w", .line = 1, .source = &source});
 	check_written(&w, "w:1\n     1 |  a??~ ??\n       |  ^\n");
@@ -131,7 +128,7 @@ static void test_source_bytes(void **state)
 }
 
 /* A line with the parts that are present, and no others. */
-static void test_for_programs(void **state)
+TEST(test_for_programs)
 {
 	static const struct {
 		struct diagnostic what;
@@ -155,10 +152,9 @@ static void test_for_programs(void **state)
 	};
 	struct written w;
 
-	(void)state;
 	begin_writing(&w);
 	w.d.form = DIAGNOSTICS_JSON;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		diagnostic_write(&w.d, &rows[i].what);
 		check_written(&w, rows[i].expected);
 	}
@@ -166,12 +162,11 @@ static void test_for_programs(void **state)
 }
 
 /* Every error is counted, and written if there is an output for it. */
-static void test_unsaid(void **state)
+TEST(test_unsaid)
 {
 	struct diagnostics nowhere;
 	struct written w;
 
-	(void)state;
 	begin_writing(&w);
 	w.d.errors_only = true;
 	for (unsigned i = 0; i <= DIAGNOSTICS_MOST; i++) {
@@ -193,7 +188,7 @@ static void test_unsaid(void **state)
 }
 
 /* Each document has its own number of errors and of warnings, and a maximum that is written. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	static const struct {
 		unsigned errors, warnings;
@@ -210,9 +205,8 @@ static void test_rest(void **state)
 	unsigned errors = 0, warnings = 0;
 	struct written w;
 
-	(void)state;
 	begin_writing(&w);
-	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+	for (size_t i = 0; i < COUNT(documents); i++) {
 		assert_true(diagnostics_shows(&w.d, false));
 		assert_true(diagnostics_shows(&w.d, true));
 		for (unsigned k = 0; k < documents[i].errors; k++)
@@ -235,7 +229,7 @@ static void test_rest(void **state)
  * Random lists of errors and warnings, some with source lines, against the same lists written one
  * kind after the other.
  */
-static void test_errors_first(void **state)
+TEST(test_errors_first)
 {
 	static const struct {
 		bool warning;
@@ -252,14 +246,13 @@ static void test_errors_first(void **state)
 	};
 	struct prng rng;
 
-	(void)state;
 	prng_seed(&rng, 4);
 	for (unsigned round = 0; round < 2000; round++) {
 		char lines[MESSAGES * 64] = "", parts[2][sizeof(lines)] = {"", ""};
 		unsigned n = prng_below(&rng, MESSAGES + 1);
 
 		for (unsigned i = 0; i < n; i++) {
-			unsigned form = prng_below(&rng, sizeof(forms) / sizeof(forms[0]));
+			unsigned form = prng_below(&rng, COUNT(forms));
 			char line[64];
 
 			snprintf(line, sizeof(line), forms[form].text, i);
@@ -272,19 +265,4 @@ static void test_errors_first(void **state)
 		diagnostics_errors_first(lines);
 		assert_string_equal(lines, parts[0]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_source_lines),
-		cmocka_unit_test(test_source_bytes),
-		cmocka_unit_test(test_for_programs),
-		cmocka_unit_test(test_unsaid),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_errors_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * The places in messages: lines, names of policies, comments, and the form for programs.
  */
-#include <unistd.h>
+#include "check.h"
 
 #include "config_cases.h"
 
@@ -13,7 +13,7 @@
 #include "json/locate.h"
 #include "json/read.h"
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const struct config_case cases[] = {
 		{"// a group\n{\n'limiter': 'me', /* two\nlines */ 'idle': 'nap'}",
@@ -36,12 +36,11 @@ static void test_lines(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* Places in messages exist in the document. */
-static void test_named(void **state)
+TEST(test_named)
 {
 	static const struct {
 		const char *name, *at;
@@ -60,8 +59,7 @@ static void test_named(void **state)
 				  "\"x.y\": 6}}",
 		0, NULL);
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct json_named named;
 		const json_t *value = json_path_find(
 			root, json_path_named(root, cases[i].name, &named));
@@ -75,7 +73,7 @@ static void test_named(void **state)
 }
 
 /* The words for a place, and the policy that contains it. */
-static void test_place_of(void **state)
+TEST(test_place_of)
 {
 	static const char text[] = "{\"policies\": [{\"name\": \"p\", \"a\": [1]},\n"
 				   "{\"name\": \"a b\"}, 7, {\"name\": \"" NAME63 "\"},\n"
@@ -100,9 +98,8 @@ static void test_place_of(void **state)
 	};
 	struct reader reader;
 
-	(void)state;
 	assert_int_equal(reader_parse(&reader, text, strlen(text), "w.json", stderr), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct json_named named;
 		struct json_place place = json_place_of(
 			&reader, json_path_named(reader.root, rows[i].name, &named));
@@ -121,7 +118,7 @@ static void test_place_of(void **state)
 }
 
 /* Each object can have a "$schema" and a "note". */
-static void test_remarks(void **state)
+TEST(test_remarks)
 {
 	static const struct config_case cases[] = {
 		{"{'$schema': 'weir.schema.json', 'note': 'n', 'limiter': 'me', 'ports': {'note': 'n', "
@@ -147,11 +144,10 @@ static void test_remarks(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_meant(void **state)
+TEST(test_meant)
 {
 #define LIMIT_MEANT(text, right)                                            \
 	{                                                                   \
@@ -183,7 +179,6 @@ static void test_meant(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -204,11 +199,10 @@ static char *make_wrong(unsigned n)
 	return text;
 }
 
-static void test_cap(void **state)
+TEST(test_cap)
 {
 	char *text = make_wrong(DIAGNOSTICS_MOST), expected[2048] = "";
 
-	(void)state;
 	/* Each policy has the same match as the first. */
 	for (unsigned i = 0; i < DIAGNOSTICS_MOST; i++)
 		sprintf(expected + strlen(expected), "%u: p%u.idle: unknown_key: *top level\n",
@@ -223,7 +217,7 @@ static void test_cap(void **state)
 }
 
 /* Each line is an object with all parts of the line for people. */
-static void test_for_programs(void **state)
+TEST(test_for_programs)
 {
 	char path[] = "/tmp/weir-places-XXXXXX", *messages;
 	static const char text[] =
@@ -235,7 +229,6 @@ static void test_for_programs(void **state)
 	FILE *out = open_memstream(&messages, &size);
 	json_t *line;
 
-	(void)state;
 	assert_true(fd >= 0 && out);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
@@ -270,7 +263,7 @@ static void test_for_programs(void **state)
 }
 
 /* A key is found in any spelling. */
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
 	static const struct {
 		const char *key, *text;
@@ -288,8 +281,7 @@ static void test_escapes(void **state)
 		{"\"\\ud800\\udc00x\"", "\xf0\x90\x80\x80x", true},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct json_path path = {.key = cases[i].text};
 		bool exact;
 		char *text;
@@ -303,7 +295,7 @@ static void test_escapes(void **state)
 }
 
 /* Offsets in the text: of a value, or of the nearest object that could have it. */
-static void test_locate(void **state)
+TEST(test_locate)
 {
 	static const char text[] = " {\"a\" : [ 10, [], {\"b\":\"x]\\\"}\" , \"c\": -1e3}, null ], "
 				   "\"d\":{\"e\":{}}, \"a\": [7]}";
@@ -326,8 +318,7 @@ static void test_locate(void **state)
 		{"x", "{\"a\" :", "{\"a\" :"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct json_named named;
 		const struct json_path *path = json_path_named(NULL, cases[i].name, &named);
 		const char *first = text + json_locate_first(text, path);
@@ -339,7 +330,7 @@ static void test_locate(void **state)
 	}
 }
 
-static void test_line_at(void **state)
+TEST(test_line_at)
 {
 	static const char text[] = "ab\n\ncd\r\n\r\ne";
 	static const struct {
@@ -360,8 +351,7 @@ static void test_line_at(void **state)
 		{12, 5, 2, 10, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct json_line line = json_line_at(text, sizeof(text) - 1, rows[i].offset);
 
 		assert_int_equal(line.line, rows[i].line);
@@ -384,7 +374,7 @@ static void add_found(const struct json_path *path, void *context)
 }
 
 /* Repeated keys of each object, in the order of the text. */
-static void test_duplicates(void **state)
+TEST(test_duplicates)
 {
 	static const struct {
 		const char *text, *found;
@@ -398,8 +388,7 @@ static void test_duplicates(void **state)
 		{"'a'", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct found_keys found = {""};
 		char *text = strdup(cases[i].text);
 
@@ -409,23 +398,4 @@ static void test_duplicates(void **state)
 		assert_string_equal(found.text, cases[i].found);
 		free(text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_place_of),
-		cmocka_unit_test(test_remarks),
-		cmocka_unit_test(test_meant),
-		cmocka_unit_test(test_cap),
-		cmocka_unit_test(test_for_programs),
-		cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_locate),
-		cmocka_unit_test(test_line_at),
-		cmocka_unit_test(test_duplicates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
  *
  * Random texts: control characters and direction marks are escaped, and no others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "check.h"
 
 #include "base/prng.h"
 #include "json/printable.h"
@@ -25,7 +17,7 @@ static const uint32_t controls[][2] = {
 
 static bool is_control(uint32_t code)
 {
-	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+	for (size_t i = 0; i < COUNT(controls); i++)
 		if (code >= controls[i][0] && code <= controls[i][1])
 			return true;
 	return false;
@@ -62,11 +54,10 @@ static uint32_t random_code(struct prng *prng)
 	return code >= 0xd800 && code < 0xe000 ? 'x' : code;
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < TEXTS; i++) {
 		char text[64], want[160], *at = text, *to = want, *got;
@@ -88,11 +79,4 @@ static void test_texts(void **state)
 		assert_int_equal(text_printable(text), clean);
 		free(got);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

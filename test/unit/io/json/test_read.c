@@ -4,19 +4,7 @@
  * A document of another kind, read with its own tables. A group in it is read with the tables of
  * the configuration. In the tables ' stands for " and * for any text within a line.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "check.h"
 
 #include "message_lines.h"
 
@@ -26,8 +14,7 @@
 #include "json/document.h"
 #include "policy/units.h"
 
-#define OTHER_KEY "unknown key: *\n"
-#define P         "'policies': [{'name': 'p', 'limit': '10Mbit/s'}]"
+#define P "'policies': [{'name': 'p', 'limit': '10Mbit/s'}]"
 
 struct play {
 	char name[CONFIG_NAME_MAX];
@@ -109,7 +96,7 @@ static void run_cases(const struct read_case *cases)
 	}
 }
 
-static void test_document(void **state)
+TEST(test_document)
 {
 	static const struct read_case cases[] = {
 		{"{'limiters': 3, " P "}", ""},
@@ -130,12 +117,11 @@ static void test_document(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
 /* A group has the messages of a configuration, and no keys that need a network. */
-static void test_group(void **state)
+TEST(test_group)
 {
 	static const struct read_case cases[] = {
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '10Mbit'}]}",
@@ -180,16 +166,14 @@ static void test_group(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
-static void test_group_values(void **state)
+TEST(test_group_values)
 {
 	struct play play;
 	char *messages;
 
-	(void)state;
 	assert_int_equal(
 		parse_play("{" P ", 'limiters': 7, 'loss': 0.25, 'delay': '1ms', 'gossip': "
 			   "{'branching': 5}}",
@@ -215,7 +199,7 @@ static void test_group_values(void **state)
 	free(messages);
 }
 
-static void test_load(void **state)
+TEST(test_load)
 {
 	static const char text[] = "{\"limiters\": 2, \"loss\": 0.125}";
 	char path[] = "/tmp/weir-read-XXXXXX";
@@ -223,7 +207,6 @@ static void test_load(void **state)
 	struct play play;
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
@@ -235,12 +218,11 @@ static void test_load(void **state)
 }
 
 /* The largest file, and one byte more; the file is sparse. */
-static void test_largest(void **state)
+TEST(test_largest)
 {
 	char path[] = "/tmp/weir-read-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (unsigned more = 0; more < 2; more++) {
 		struct document document = {0};
@@ -252,17 +234,4 @@ static void test_largest(void **state)
 	}
 	close(fd);
 	unlink(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_group),
-		cmocka_unit_test(test_group_values),
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_largest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,11 +122,10 @@ static void assert_next(struct json_scan *scan, struct json_token want, const st
 			(int)b->len, b->text);
 }
 
-static void each_token(void **state)
+TEST(each_token)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 1);
 	for (unsigned i = 0; i < TEXTS; i++) {
 		struct built b;
@@ -144,11 +143,10 @@ static void each_token(void **state)
 }
 
 /* Comments become blanks, up to one that does not end. */
-static void each_comment(void **state)
+TEST(each_comment)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 2);
 	for (unsigned i = 0; i < TEXTS; i++) {
 		struct built b, want;
@@ -223,11 +221,10 @@ static void check_members(struct json_scan *scan, const json_t *container, bool 
 	assert_false(json_scan_member(scan, depth, &key, &value));
 }
 
-static void each_member(void **state)
+TEST(each_member)
 {
 	struct prng prng;
 
-	(void)state;
 	prng_seed(&prng, 3);
 	for (unsigned i = 0; i < TEXTS; i++) {
 		json_t *root = random_value(&prng, 5);
@@ -239,15 +236,4 @@ static void each_member(void **state)
 		json_decref(root);
 		free(text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_token),
-		cmocka_unit_test(each_comment),
-		cmocka_unit_test(each_member),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #define LETTERS31 "abcdefghijklmnopqrstuvwxyz01234"
 
 /* Letters inserted, omitted, changed, or two swapped: at most two of these, in a long word. */
-static void test_near(void **state)
+TEST(test_near)
 {
 	static const struct {
 		const char *text, *word;
@@ -70,8 +70,7 @@ static void test_near(void **state)
 		{"limit\x7f", "limit\x7f", false},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct suggestion meant = {0};
 
 		suggest_offer(&meant, rows[i].text, rows[i].word);
@@ -80,7 +79,7 @@ static void test_near(void **state)
 	}
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
 	static const struct {
 		const char *list, *text, *meant;
@@ -96,8 +95,7 @@ static void test_lists(void **state)
 		{"limita, limitb, limitc", "limitx", "limita"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char word[SUGGEST_WORD_MAX];
 		const char *meant = suggest_of_list(rows[i].list, rows[i].text, word);
 
@@ -119,7 +117,7 @@ static int parse(const char *text, uint64_t *out)
 		       : -EINVAL;
 }
 
-static void test_quantities(void **state)
+TEST(test_quantities)
 {
 	static const struct {
 		const char *text, *remedy;
@@ -142,8 +140,7 @@ static void test_quantities(void **state)
 	};
 	char buf[SUGGEST_REMEDY_MAX];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *remedy = suggest_quantity(parse, rows[i].text, buf);
 
 		if (rows[i].remedy == NULL)
@@ -152,15 +149,4 @@ static void test_quantities(void **state)
 			assert_string_equal(remedy, rows[i].remedy);
 	}
 	assert_null(suggest_remedy(NULL, buf));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_near),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_quantities),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,11 @@
  *
  * Text that is no JSON, or is more than JSON allows: one clear line each.
  */
+#include "check.h"
+
 #include "config_cases.h"
 
-static void test_duplicate_keys(void **state)
+TEST(test_duplicate_keys)
 {
 	static const struct config_case cases[] = {
 		{DOC(", 'idle': 'poll', 'idle': 'sleep'"), "idle: duplicate_key"},
@@ -34,7 +36,6 @@ static void test_duplicate_keys(void **state)
 		{0},
 	};
 
-	(void)state;
 	run_cases(cases);
 }
 
@@ -62,7 +63,7 @@ static void refuse_syntax(const char *text, size_t len, const char *start)
 	free(messages);
 }
 
-static void test_syntax(void **state)
+TEST(test_syntax)
 {
 	static const struct {
 		const char *text;
@@ -271,17 +272,15 @@ static void test_syntax(void **state)
 			"w.json:1:16: a trailing comma, before \"}\": take the comma away\n"),
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		refuse_syntax(cases[i].text, cases[i].len, cases[i].start);
 }
 
-static void test_deep_nesting(void **state)
+TEST(test_deep_nesting)
 {
 	size_t len = 1000000;
 	char *text = malloc(len);
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '[', len);
 	refuse_syntax(text, len, "w.json:1:2049: more than 2048 brackets open\n");
@@ -289,7 +288,7 @@ static void test_deep_nesting(void **state)
 }
 
 /* The scanner and the paths must go as deep as the parser. */
-static void test_deep_duplicate(void **state)
+TEST(test_deep_duplicate)
 {
 	enum { DEPTH = 1000 };
 	char *text = NULL, *messages;
@@ -297,7 +296,6 @@ static void test_deep_duplicate(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
 	for (int i = 0; i < DEPTH; i++)
 		fputs("{\"a\":[", out);
@@ -309,16 +307,4 @@ static void test_deep_duplicate(void **state)
 	assert_non_null(strstr(messages, "a[0].a[0].b: duplicate_key: 1\n"));
 	free(messages);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_duplicate_keys),
-		cmocka_unit_test(test_syntax),
-		cmocka_unit_test(test_deep_nesting),
-		cmocka_unit_test(test_deep_duplicate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
  * A line for each member of the root, and for each element of an array there; deeper values stay in
  * the line.
  */
-static void lines(void **state)
+TEST(lines)
 {
 	static const char *const rows[][2] = {
 		{"{}", "{\n}"},
@@ -26,8 +26,7 @@ static void lines(void **state)
 		{"[1,[2,3]]", "[\n1,\n[2,3]\n]"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *json = json_loads(rows[i][0], 0, NULL), *again;
 		size_t len;
 		char *got = json_text_lines(json, &len);
@@ -44,7 +43,7 @@ static void lines(void **state)
 }
 
 /* Writes the text that Jansson writes: each kind of value, keys and strings with escapes, depth. */
-static void one_line(void **state)
+TEST(one_line)
 {
 	static const char *const rows[] = {
 		"{}",
@@ -57,8 +56,7 @@ static void one_line(void **state)
 		"[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\",9007199254740993,0.1,1e300]",
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *json = json_loads(rows[i], 0, NULL);
 		char *expected = json_dumps(json, JSON_COMPACT), *got;
 		size_t len;
@@ -74,13 +72,12 @@ static void one_line(void **state)
 }
 
 /* Texts around the first buffer size, with each kind of last value. */
-static void room(void **state)
+TEST(room)
 {
 	static const char *const ends[] = {"1", "\"x\"", "\"\\n\"", "[]", "{\"x\":{}}"};
 
-	(void)state;
 	for (size_t n = 4070; n < 4110; n++)
-		for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		for (size_t i = 0; i < COUNT(ends); i++) {
 			json_t *json = json_array(), *end;
 			char *expected, *got, *x = calloc(1, n + 1);
 			size_t len;
@@ -98,15 +95,4 @@ static void room(void **state)
 			free(got);
 			free(x);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines),
-		cmocka_unit_test(one_line),
-		cmocka_unit_test(room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,10 +71,9 @@ static int load(const char *path, char **said, json_t **values)
 	return rc;
 }
 
-static void each_file(void **state)
+TEST(each_file)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+	for (size_t i = 0; i < COUNT(files); i++) {
 		json_t *values, *want;
 		char *said;
 		int rc;
@@ -93,10 +92,9 @@ static void each_file(void **state)
 	}
 }
 
-static void each_line(void **state)
+TEST(each_line)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(lined) / sizeof(*lined); i++) {
+	for (size_t i = 0; i < COUNT(lined); i++) {
 		struct diagnostics diagnostics;
 		json_t *values, *lines, *want = json_loads(lined[i].lines, 0, NULL);
 
@@ -121,13 +119,12 @@ static int free_descriptor(void)
 }
 
 /* A file of any length is read completely, and closed. */
-static void each_length(void **state)
+TEST(each_length)
 {
 	static const size_t lengths[] = {2, 4094, 4095, 4096, 4097, 8191, 8192, 8193, 70000};
 	int descriptor = free_descriptor();
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+	for (size_t i = 0; i < COUNT(lengths); i++) {
 		char *text = malloc(lengths[i] + 1), *said;
 		json_t *values;
 
@@ -144,12 +141,11 @@ static void each_length(void **state)
 	}
 }
 
-static void no_file(void **state)
+TEST(no_file)
 {
 	json_t *values;
 	char *said;
 
-	(void)state;
 	assert_int_equal(load("nowhere.json", &said, &values), -ENOENT);
 	assert_null(values);
 	assert_string_equal(said, "nowhere.json: No such file or directory: is the path right?\n");
@@ -174,12 +170,11 @@ static void set_age(struct stat *state, time_t s)
 	state->st_mtim.tv_sec = state->st_ctim.tv_sec = time(NULL) - s;
 }
 
-static void changes_are_seen(void **state)
+TEST(changes_are_seen)
 {
 	static const char *const texts[] = {"12", "123"};
 	struct seen *seen = NULL;
 
-	(void)state;
 	assert_true(seen_unchanged(seen));
 	write_file("1");
 	see(&seen, PATH);
@@ -200,11 +195,10 @@ static void changes_are_seen(void **state)
 }
 
 /* Each member alone is enough to detect another file. */
-static void each_difference_is_seen(void **state)
+TEST(each_difference_is_seen)
 {
 	struct stat was[5];
 
-	(void)state;
 	write_file("1");
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(stat(PATH, &was[i]), 0);
@@ -223,11 +217,10 @@ static void each_difference_is_seen(void **state)
 }
 
 /* Every file of many is checked, also the last. */
-static void many_files(void **state)
+TEST(many_files)
 {
 	struct seen *seen = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		see(&seen, ".");
 	write_file("1");
@@ -260,12 +253,11 @@ static bool tells_of_age(time_t s)
 }
 
 /* A later write is sure to be seen only if the file is old enough. */
-static void will_tell(void **state)
+TEST(will_tell)
 {
 	struct seen *seen = NULL;
 	struct stat file;
 
-	(void)state;
 	assert_false(seen_is_reliable(NULL));
 	write_file("1");
 	assert_int_equal(stat(PATH, &file), 0);
@@ -307,18 +299,4 @@ static int leave_directory(void **state)
 	return rmdir(*state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_file),
-		cmocka_unit_test(each_line),
-		cmocka_unit_test(each_length),
-		cmocka_unit_test(no_file),
-		cmocka_unit_test(changes_are_seen),
-		cmocka_unit_test(each_difference_is_seen),
-		cmocka_unit_test(many_files),
-		cmocka_unit_test(will_tell),
-	};
-
-	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
-}
+TEST_GROUP(enter_directory, leave_directory)
