@@ -205,13 +205,13 @@ int main(int argc, char **argv)
 		fputs("weir-exporter: see --help\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (options.help)
+	if (options.help) {
 		print_usage();
-	else if (options.version)
+	} else if (options.version) {
 		puts("weir-exporter " WEIR_VERSION);
-	else if (options.metrics)
+	} else if (options.metrics) {
 		print_metrics();
-	else {
+	} else {
 		host_names_complete(&options.hosts);
 		return serve_limiters(&options);
 	}

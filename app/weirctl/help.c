@@ -116,11 +116,11 @@ int help_run(const struct options *options)
 
 	if (word && !command)
 		return EXIT_FAILURE;
-	if (!options->json && !word)
+	if (!options->json && !word) {
 		help_all(options->all, stdout);
-	else if (!options->json)
+	} else if (!options->json) {
 		help_of(command, stdout);
-	else {
+	} else {
 		array = word ? help_json(command) : json_array();
 		for (const struct command *each = options->all; !word && each->name; each++)
 			json_array_append_new(array, help_json(each));

@@ -395,11 +395,11 @@ static int show_top(void *context, const struct targets *targets)
 	int ret = 0;
 
 	top->targets = targets;
-	if (top->interactive)
+	if (top->interactive) {
 		ret = draw_screen(top);
-	else if (top->options->json)
+	} else if (top->options->json) {
 		ret = answers_write_documents(targets, stdout);
-	else {
+	} else {
 		if (top->options->wide || !terminal_size(&columns, &lines))
 			columns = 0;
 		write_picture(top, stdout, columns ? columns : UINT16_MAX, UINT32_MAX);

@@ -279,9 +279,10 @@ void check_hugepages(struct doctor *doctor)
 					    .found = few_words(doctor, &huge),
 					    .expected = need_words(doctor, &huge, "at least", need),
 					    .remedy = reserve_command(doctor, &huge, need)});
-	} else
+	} else {
 		for (unsigned i = 0; i < config->n_ports; i++)
 			check_node_pages(doctor, &config->ports[i]);
+	}
 	if (!eal_has_argument(config, "--in-memory") && !mounted)
 		doctor_find(doctor,
 			&(struct finding){.verdict = DOCTOR_FAIL,

@@ -839,11 +839,11 @@ void reload_advance(struct instance *inst)
 	if (!reload)
 		return;
 	if (reload->phase != IDLE && read(reload->event_fd, &done, sizeof(done)) > 0) {
-		if (reload->phase == READING)
+		if (reload->phase == READING) {
 			commit_reload(reload);
-		else if (reload->phase == SAVING)
+		} else if (reload->phase == SAVING) {
 			end_change(reload);
-		else {
+		} else {
 			pthread_join(reload->thread, NULL);
 			reload->phase = IDLE;
 			if (reload->digest[0])

@@ -119,9 +119,9 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	const struct limiter_policy *policy, uint64_t now_ns)
 {
 	/* There is no part of nothing. */
-	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0)
+	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0) {
 		change_allocator(l, a, policy);
-	else {
+	} else {
 		if (a->policy.limit_bps != policy->limit_bps ||
 			a->policy.limit_s != policy->limit_s)
 			change_limit(a, policy);
