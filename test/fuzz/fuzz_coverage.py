@@ -19,7 +19,7 @@ OWN = {
     "budget": ("lib/control/(?:budget|quota)/", 62),
     "capture": ("lib/io/capture/capture", 62),
     "classify": ("lib/datapath/classify/(?!candidates|lines|wide)", 50),
-    "config": ("lib/io/config/(?!key_table|terms)", 55),
+    "config": ("lib/io/config/(?!config_messages|key_table|terms)", 55),
     "etcd": ("lib/io/etcd/(?:kv|login)", 66),
     "fragment": ("lib/datapath/packet/fragment", 66),
     "gossip": ("lib/control/gossip/", 62),
