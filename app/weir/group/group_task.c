@@ -479,14 +479,30 @@ static void commit_roster(struct instance *inst, struct group_task *group)
 	drop_prepared(group);
 }
 
-/* Called when the thread has ended. Without keys for the pair the limiter is not attended. */
+/* Leaves a limiter alone for a time. */
+static void rest_stray(
+	struct instance *inst, struct group_task *group, uint32_t id, uint64_t now_ns)
+{
+	group->rests_id = id;
+	group->rests_ns = now_ns + REST_NS;
+	gossip_socket_drop_stray(inst->gossip);
+}
+
+/*
+ * Called when the thread has ended. Without keys for the pair, such as a missing public key, the
+ * limiter is not attended.
+ */
 static void commit_stray(struct instance *inst, struct group_task *group, uint64_t now_ns)
 {
+	const struct gossip_stray *datagram = &inst->gossip->stray;
+
 	pthread_join(group->thread, NULL);
 	group->busy = false;
-	if (group->error == 0 && stray_create(&group->next, group->keyring, group->set,
-					 &inst->gossip->stray, now_ns, &group->stray) == 0)
+	if (group->error == 0 && stray_create(&group->next, group->keyring, group->set, datagram,
+					 now_ns, &group->stray) == 0)
 		group->keyring = NULL; /* the stray's */
+	else
+		rest_stray(inst, group, datagram->id, now_ns);
 	drop_prepared(group);
 }
 
@@ -519,8 +535,7 @@ static void attend_stray(struct instance *inst, struct group_task *group, uint64
 	if (members_ended(group->set, stray_id(group->stray)) &&
 		!stray_is_over(group->stray, now_ns))
 		return;
-	group->rests_id = stray_id(group->stray);
-	group->rests_ns = now_ns + REST_NS;
+	rest_stray(inst, group, stray_id(group->stray), now_ns);
 	stray_destroy(group->stray);
 	group->stray = NULL;
 }
