@@ -9,6 +9,8 @@ cannot be upgraded this way, because a message of theirs has another format (CHA
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +26,8 @@ from testbed.bed import Testbed  # noqa: E402
 PREVIOUS = "cc9e0ee59070bf1d9918454425cc4cbe5820e233"
 PLACE = os.path.join(box.ROOT, "build-former")
 BUILT = os.path.join(PLACE, PREVIOUS[:12])
+OTHER = os.path.join(PLACE, "other-format")
+SHOWN_S = 10.0  # a config mismatch is shown within
 
 
 def build_previous():
@@ -37,17 +41,40 @@ def build_previous():
     if archive.returncode:
         raise box.Skip(f"the repository here has no commit {PREVIOUS[:12]}")
     subprocess.run(["tar", "-x", "-C", source], input=archive.stdout, check=True)
-    for command in (["meson", "setup", BUILT, source], ["ninja", "-C", BUILT, "app/weir/weir"]):
+    compile_weir(source, BUILT)
+
+
+def compile_weir(source, directory):
+    """Builds weir."""
+    for command in (["meson", "setup", directory, source],
+                    ["ninja", "-C", directory, "app/weir/weir"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}")
 
 
-def mix(bed, previous):
-    """Lets the testbed start those limiters that are in `previous` by the previous version."""
+def build_other_format():
+    """Builds weir of the files as they are, except that messages of hard limits have another
+    number."""
+    source = os.path.join(PLACE, "other-source")
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(box.ROOT, source, ignore=lambda folder, names: [
+        name for name in names if folder == box.ROOT and name.startswith((".git", "build"))])
+    header = os.path.join(source, "lib", "control", "conserve", "conserve.h")
+    with open(header, encoding="utf-8") as file:
+        text, n = re.subn(r"(#define CONSERVE_MESSAGE )\d+", r"\g<1>99", file.read())
+    expect(n == 1, "conserve.h does not define CONSERVE_MESSAGE once")
+    with open(header, "w", encoding="utf-8") as file:
+        file.write(text)
+    shutil.rmtree(OTHER, ignore_errors=True)
+    compile_weir(source, OTHER)
+
+
+def mix(bed, previous, build=BUILT):
+    """Lets the testbed start those limiters that are in `previous` by the build in `build`."""
     spawn, present = bed.spawn_limiter, bed.build
 
     def start(i):
-        bed.build = BUILT if i in previous else present
+        bed.build = build if i in previous else present
         spawn(i)
         bed.build = present
 
@@ -87,6 +114,7 @@ def unchanged_for_a_second(bed):
 
 def soft(estimator):
     """A soft limit under TCP."""
+    build_previous()
     previous = {1, 2, 3}
 
     def configure(_, config):
@@ -115,6 +143,7 @@ def soft_tree(_):
 
 def hard(scene):
     """A hard limit that moves between the limiters, all the time: nothing is lost or exceeded."""
+    build_previous()
     previous = {1, 2, 3}
     with Group(scene, 3, guarantee="hard") as group:
         mix(group.bed, previous)
@@ -136,5 +165,36 @@ def hard(scene):
         return f"{words}; {meter.check()}"
 
 
+def other_format(scene):
+    """One of three limiters has another format of the messages of hard limits. All show a config
+    mismatch, and together pass no more than the limit."""
+    thing = "version of hard limits"
+    build_other_format()
+    with Group(scene, 3, guarantee="hard") as group:
+        mix(group.bed, {3}, OTHER)
+        began = time.monotonic()
+        group.start()
+        meter = Meter(group)
+        for i in group.bed.boxes():
+            group.load(i)
+
+        def shown():
+            peers = {i: group.bed.telemetry(i).get("/weir/peers")["peers"]
+                     for i in group.bed.boxes()}
+            return {(i, peer["name"]) for i, rows in peers.items() for peer in rows
+                    if any(thing in text for text in peer["differs"] or ())}
+
+        wait_until(lambda: len(shown()) == 4, lambda: f"a mismatch on both sides: {shown()}")
+        took = time.monotonic() - began
+        alarms = [group.bed.telemetry(i).get("/weir/health")["alarms"] for i in group.bed.boxes()]
+        with Watch(group) as watch:
+            time.sleep(5)
+            words = watch.check()
+        words = f"{words}; {meter.check()}"
+    expect(took < SHOWN_S, f"shown after {took:.1f} s")
+    expect(all(any(thing in str(alarm) for alarm in rows) for rows in alarms), f"alarms: {alarms}")
+    return f"shown after {took:.1f} s; {words}"
+
+
 if __name__ == "__main__":
-    box.main([soft_state, soft_tree, hard], setup=build_previous)
+    box.main([soft_state, soft_tree, hard, other_format])

@@ -8,8 +8,8 @@
  * and the number of changes since then (4). Then
  *
  *   summary   digest of the names of a policy's things (8), root (8), number of things (1), and for
- *             each thing of the group the hash of its name (4) and its value (8); that of the clock
- *             is the time of day in nanoseconds
+ *             each thing of the group that is not 0 the hash of its name (4) and its value (8);
+ *             that of the clock is the time of day in nanoseconds
  *   branches  the first (1), number (1), digests (8 each)
  *   leaves    branch (1), the first (1), number (1), digests (8 each)
  *   policies  until the end: leaf (2), number (2), the least and the largest id (8 each) of a range

@@ -95,16 +95,22 @@ static uint8_t *write_head(const struct agree *a, enum agree_part part, uint8_t 
 	return wire_put32(wire_put64(at, a->epoch), a->changes);
 }
 
+/* Leaves out things that are 0 here: the peer takes a thing that is absent as 0. */
 static size_t write_summary(const struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room)
 {
-	uint8_t *at = buf;
+	uint8_t *at = buf, *n;
 
 	if (room < SUMMARY + a->n_group * (size_t)GROUP_ITEM)
 		return 0;
 	at = wire_put64(wire_put64(write_head(a, AGREE_SUMMARY, at), a->things), a->rows->root);
-	*at++ = (uint8_t)a->n_group;
-	for (unsigned t = 0; t < a->n_group; t++)
+	n = at++;
+	*n = 0;
+	for (unsigned t = 0; t < a->n_group; t++) {
+		if (a->group[t] == 0)
+			continue;
 		at = wire_put64(wire_put32(at, a->tags[t]), group_value(a, t, now_ns));
+		++*n;
+	}
 	return (size_t)(at - buf);
 }
 

@@ -134,6 +134,20 @@ static uint64_t value_identity(const struct limiter *l)
 	return hash64_step(hash64_step(HASH64_BASIS, identity.high), identity.low);
 }
 
+/*
+ * Messages of another format are ignored, and then no amounts arrive from that peer. So the formats
+ * are compared like settings.
+ */
+static uint64_t value_rate_format(const struct limiter *l)
+{
+	return l->conserve ? CONSERVE_MESSAGE : 0;
+}
+
+static uint64_t value_quota_format(const struct limiter *l)
+{
+	return l->budget ? BUDGET_MESSAGE : 0;
+}
+
 /* Periods of totals begin by it, and limits by time of day. */
 static uint64_t value_clock(const struct limiter *l)
 {
@@ -156,6 +170,8 @@ static const struct group_thing group_things[] = {
 	{"overlay", FIXED | MOVES, value_overlay},
 	{"degree of the tree", FIXED, value_tree_degree},
 	{"identity of the ledger", FIXED | MOVES, value_identity},
+	{"version of hard limits", FIXED | MOVES, value_rate_format},
+	{"version of quotas", FIXED, value_quota_format},
 };
 
 /* Returns the limit that holds without any other one. */
