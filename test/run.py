@@ -450,12 +450,13 @@ def known_mutants(wanted, result):
     result.add(name, verdict_of(status), time.monotonic() - began, output)
 
 
-def sanitized(directory, name, scenarios, builds, wanted, result):
+def sanitized(directory, name, scenarios, build, wanted, result, more=""):
     """Runs a network test with the processes of a sanitizer build, once that is built."""
-    full = f"net/{name} ({directory})"
+    full = f"net/{name} ({directory}){more}"
     if not wanted(full):
         return
-    builds[directory].result()
+    if build:
+        build.result()
     began = time.monotonic()
     status, output = run([*PYTHON, os.path.join("test", "net", name + ".py"), *scenarios],
                          timeout=400, yields=False, WEIR_BUILD=directory,
@@ -476,7 +477,8 @@ LONG = {
     "few_policies": ["test/unit/test_few_policies"],
 }
 # Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
-FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces")
+FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces", "net/import",
+         "net/plane_counts", "net/refusals")
 
 
 # Releases that debian.py tries, each in a chroot.
@@ -526,6 +528,9 @@ def long_tests(wanted, result):
                                    "--seeds", "20"]
     for name in FEWER:
         commands[name] = [*PYTHON, os.path.join(ROOT, "test", f"{name}.py")]
+    for directory, tests in SANITIZED_LONG.items():
+        for name, scenarios in tests.items():
+            sanitized(directory, name, scenarios, None, wanted, result, " --long")
     for name, command in commands.items():
         if not wanted(name):
             continue
@@ -560,17 +565,17 @@ IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kil
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
               "explain", "changes", "bypass", "plane", "plane_counts", "plane_ledger", "import",
               "refusals", "starts", "balance", "lengths", "interfaces", "planes")
-# Tests of two threads that share data, and of malformed input.
+# Tests of two threads that share data, and of malformed input: without scenarios that stop a
+# thread, which can hold a lock of ThreadSanitizer.
 SANITIZED = {
     "build-asan": {"hostile": ()},
-    "build-tsan": {
-        "reload": ("churn", "from_one"),
-        "shape": ("changes", "leaves", "stopped", "crowds"),
-        "placement": ("moves", "leaves"),
-        "etcd": ("sum", "lost", "dead"),
-        "flows": ("nobody",),
-        "exporter": ("viewers",),
-    },  # without scenarios that stop a thread, which can hold a lock of ThreadSanitizer
+    "build-tsan": {"reload": ("churn", "from_one"), "shape": ("changes", "crowds"),
+                   "placement": ("moves",), "etcd": ("lost",), "exporter": ("viewers",)},
+}
+# More of them, for --long.
+SANITIZED_LONG = {
+    "build-tsan": {"shape": ("leaves", "stopped"), "placement": ("leaves",),
+                   "etcd": ("sum", "dead"), "flows": ("nobody",)},
 }
 
 
@@ -586,7 +591,8 @@ def on_networks(builds, wanted, result):
             crew.give(script, "net", name, wanted, result)
         for directory, tests in SANITIZED.items():
             for name, scenarios in tests.items():
-                crew.give(sanitized, directory, name, scenarios, builds, wanted, result)
+                crew.give(sanitized, directory, name, scenarios, builds[directory], wanted,
+                          result)
     result.passed("tests of networks")
 
 

@@ -32,6 +32,7 @@ LEDGER = "5eed0000000000000000000000001ed9"  # the identity that a group's ledge
 PATIENCE_S = 60  # for actions of a second; sanitizers and other load slow them down
 SKIP = 77
 STOOD_S = 0.02  # without a CPU for longer than this, a worker counts as late
+LONG = "WEIR_ALL_SEEDS" in os.environ  # the run has time for more of the random cases
 TRIALS = 3  # attempts of a scenario while the machine stalls in each
 REPLY_MAX = 1 << 17
 PR_SET_PDEATHSIG = 1

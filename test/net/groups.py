@@ -53,7 +53,7 @@ def central_is_one_bucket(_):
     """The reference: all flows through one bucket."""
     with Testbed(flows=[3, 7], allocator="central") as bed:
         bed.start()
-        use, share, words = measured(bed, 7)
+        use, share, words = measured(bed, 4)
     expect(0.8 < use < 1.06, words)
     expect(0.15 < share < 0.5, words)
     return words
@@ -63,7 +63,7 @@ def static_splits_evenly(_):
     """Each limiter gets limit/N, regardless of its flows."""
     with Testbed(flows=[3, 7], allocator="static") as bed:
         bed.start()
-        use, share, words = measured(bed, 7)
+        use, share, words = measured(bed, 4)
     expect(0.75 < use < 1.06, words)
     expect(0.4 < share < 0.6, words)
     return words
@@ -74,7 +74,7 @@ def fps_splits_by_flows(_):
     with Testbed(flows=[3, 7]) as bed:
         bed.start()
         gather(bed)
-        use, share, words = measured(bed, 12)
+        use, share, words = measured(bed, 7)
     expect(0.75 < use < 1.06, words)
     expect(0.2 < share < 0.42, words)
     return words
@@ -85,7 +85,7 @@ def three_limiters(_):
     with Testbed(flows=[2, 3, 5]) as bed:
         bed.start()
         gather(bed)
-        use, share, words = measured(bed, 12)
+        use, share, words = measured(bed, 7)
     expect(0.7 < use < 1.06, words)
     expect(0.08 < share < 0.34, words)
     return words
@@ -96,7 +96,7 @@ def two_wires_one_limiter(_):
     with Testbed(flows=[3, 4, 3], homes=[1, 2, 2]) as bed:
         bed.start()
         gather(bed)
-        use, share, words = measured(bed, 12)
+        use, share, words = measured(bed, 7)
         split = limits(bed)
     words += f", local limits {split[0] / 1e6:.2f} and {split[1] / 1e6:.2f} Mbit/s"
     expect(0.75 < use < 1.06, words)
@@ -163,7 +163,7 @@ def peer_killed_and_back(_):
         expect(sum(limits(bed)) <= 1.01 * LIMIT, f"local limits {limits(bed)}")
         restarts = [peer["restarts"] for peer in bed.telemetry(1).get("/weir/peers")["peers"]]
         expect(restarts == [0, 1], f"restarts {restarts}")
-        use, share, words = measured(bed, 8)
+        use, share, words = measured(bed, 5)
         expect(use < 1.06 and share < 0.45, words)
         expect(bed.stop_limiter(1) == 0, "exit status")
     return words
@@ -192,7 +192,7 @@ def tree_misses_only_the_dead(_):
                 expect(abs(effective - LIMIT * 3 / 4) < 1, f"limiter {i}: {effective}")
             bed.start_limiter(dead)
             box.wait_until(lambda: not any(lost(bed, i) for i in bed.boxes()), "it to return")
-        use, _, figures = measured(bed, 8)
+        use, _, figures = measured(bed, 5)
     expect(0.7 < use < 1.06, figures)
     return "losses known after " + ", ".join(words) + "; then " + figures
 
@@ -224,7 +224,7 @@ def wrong_key_is_a_stranger(_):
     """Messages under another key are counted and rejected; each limiter enforces limit/N."""
     with Testbed(flows=[3, 7], configure=other_key()) as bed:
         bed.start()
-        use, share, words = measured(bed, 8)
+        use, share, words = measured(bed, 5)
         for i in bed.boxes():
             gossip = bed.telemetry(i).get("/weir/gossip")
             expect(gossip["received"]["no_key"] > 10, f"limiter {i}: {gossip}")

@@ -28,7 +28,7 @@ from plane import BPF, LINK_UPDATE, POLICIES, RENAMEAT2, Flood
 from starts import refuse_call
 
 ALL = "--all" in sys.argv
-CHAINS = 5
+CHAINS = 5 if box.LONG else 2
 OUTGOING = 4  # PACKET_OUTGOING: sent by this host
 MARKED = 14 << 2  # the traffic class of af13
 PERIOD_S = 0.001

@@ -33,7 +33,7 @@ CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
 IMPORT = os.path.join(box.BUILD, "app", "import", "weir-import")
 RINGS = box.wire("net_ring0", "net_ring1")
 SEEDS = (1, 2, 3)  # default seeds
-RUNS = 300  # mistakes per seed
+RUNS = 300 if box.LONG else 100  # mistakes per seed
 SCHEMA = os.path.join(box.ROOT, "config", "weir.schema.json")
 
 # A file with this line number at the start of a message, and the texts that no message has.

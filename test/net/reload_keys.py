@@ -4,7 +4,7 @@
 """Each key of the schema gets another value in a running limiter: a reload applies or refuses it.
 
 A reload that succeeds and changes nothing fails the test, and so does a key of the schema that no
-configuration here has. The ports are net_null and there is no traffic.
+configuration here has. The ports are net_ring and there is no traffic.
 
 Usage: reload_keys.py [SCENARIO...]
 """
@@ -132,7 +132,7 @@ class Group:
 
     def document(self):
         """Returns a configuration with a value for every key outside of policies."""
-        ports = {name: {"device": f"net_null{i}", "mtu": 1500, "buffers": 8192,
+        ports = {name: {"device": f"net_ring{i}", "mtu": 1500, "buffers": 8192,
                         "buffer_size": 2048, "queues": 1} for i, name in enumerate("ab")}
         roster = [{"name": "one", "address": f"127.0.0.1:{self.port}",
                    "public_key": self.own[0][1]},
@@ -209,8 +209,8 @@ class Group:
                 put(doc, "gossip.identity_file", self.own[1][0]),
                 put(doc, "gossip.roster.1.public_key", self.own[1][1])),
             "eal": of("eal", box.EAL + ["--no-pci"]), "workers": of("workers", "1"),
-            "ports": of("ports.c", {"device": "net_null2"}), "ports.device": of(
-                "ports.a.device", "net_null7"),
+            "ports": of("ports.c", {"device": "net_ring2"}), "ports.device": of(
+                "ports.a.device", "net_ring7"),
             "ports.generic": both_xdp, "ports.offloads": of("ports.a", kernel),
             "wires": no_wire, "wires.name": lambda doc: (
                 put(doc, "wires.0.name", "v"), put(doc, "policies.0.match.wire", "v")),

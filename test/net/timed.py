@@ -160,7 +160,7 @@ def told(weir, *words):
 def override_lasts(scene):
     """An override until a time is rejected if it makes no sense, survives kill -9, can be removed,
     and ends by itself."""
-    config = box.wire("net_null0", "net_null1") | {
+    config = box.wire("net_ring0", "net_ring1") | {
         "policies": [{"name": "soft", "limit": "10Mbit/s", "match": {"vlan": 1}},
                      {"name": "volume", "allocator": "quota", "total": "1GB",
                       "match": {"vlan": 2}}],
