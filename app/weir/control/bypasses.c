@@ -33,33 +33,11 @@ struct bypasses {
 	struct trouble open[CONFIG_PORTS_MAX];
 };
 
-static void say_before(const struct instance *inst)
-{
-	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		struct bypass_past before;
-
-		if (!bypass_has(inst->bypasses->bypass, i))
-			continue;
-		if (bypass_is_inherited(inst->bypasses->bypass, i))
-			event(WIRE_TAKEN_OVER, event_word("port", inst->config->ports[i].name));
-		before = bypass_before(inst->bypasses->bypass, i);
-		if (before.packets)
-			event(WIRE_WAS_OPEN, event_word("port", inst->config->ports[i].name),
-				event_count("packets", before.packets),
-				event_count("bytes", before.bytes));
-	}
-}
-
-/* Room for twice as many policies of this kind, or a few thousand of any kind. */
-static size_t lines_room(const struct classifier *classifier)
-{
-	return 2 * classifier_lines_count(classifier) + LINES_LEAST;
-}
-
 int bypasses_start(struct instance *inst)
 {
 	const struct complaint_sink to = complaint_sink_of(stderr);
 	struct bypass_room room;
+	size_t lines;
 	int ret;
 
 	if (inst->borrowed)
@@ -68,7 +46,9 @@ int bypasses_start(struct instance *inst)
 	if (!inst->bypasses)
 		return -ENOMEM;
 	room.slots = instance_slots(inst->config->n_policies);
-	room.lines = (uint32_t)RTE_MIN(lines_room(inst->classifier), UINT32_MAX);
+	/* Room for twice as many policies of this kind, or a few thousand of any kind. */
+	lines = 2 * classifier_lines_count(inst->classifier) + LINES_LEAST;
+	room.lines = (uint32_t)RTE_MIN(lines, UINT32_MAX);
 	ret = bypass_open(inst->config, &room, &to, &inst->bypasses->bypass);
 	if (ret || !inst->bypasses->bypass)
 		bypasses_stop(inst);
@@ -100,6 +80,7 @@ void bypasses_explain(const struct instance *inst)
 
 int bypasses_take_over(struct instance *inst)
 {
+	struct bypass *bypass;
 	int ret;
 
 	if (!inst->bypasses) {
@@ -107,12 +88,26 @@ int bypasses_take_over(struct instance *inst)
 		return 0;
 	}
 	kernel_lines_adopt(inst);
-	ret = bypass_take_over(inst->bypasses->bypass);
+	bypass = inst->bypasses->bypass;
+	ret = bypass_take_over(bypass);
 	if (ret) {
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
 		return ret;
 	}
-	say_before(inst);
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		const char *port = inst->config->ports[i].name;
+		struct bypass_past before;
+
+		if (!bypass_has(bypass, i))
+			continue;
+		if (bypass_is_inherited(bypass, i))
+			event(WIRE_TAKEN_OVER, event_word("port", port));
+		before = bypass_before(bypass, i);
+		if (before.packets)
+			event(WIRE_WAS_OPEN, event_word("port", port),
+				event_count("packets", before.packets),
+				event_count("bytes", before.bytes));
+	}
 	kernel_lines_settle(inst);
 	return 0;
 }
@@ -133,9 +128,11 @@ uint32_t *bypasses_beat(const struct instance *inst, unsigned worker)
 	return inst->bypasses ? bypass_beat(inst->bypasses->bypass, worker) : NULL;
 }
 
-static void say_open(const struct instance *inst, unsigned port, enum trouble_news news)
+static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 {
-	const struct trouble *open = &inst->bypasses->open[port];
+	struct trouble *open = &inst->bypasses->open[port];
+	const uint64_t past = bypass_past(inst->bypasses->bypass, port).packets;
+	const enum trouble_news news = trouble_look(open, past, now_ns, QUIET_NS);
 	const char *name = inst->config->ports[port].name;
 
 	if (news == TROUBLE_BEGINS)
@@ -145,15 +142,6 @@ static void say_open(const struct instance *inst, unsigned port, enum trouble_ne
 			event_count("packets", trouble_counted(open)),
 			event_real(
 				"seconds", (double)(open->grew_ns - open->began_ns) / SECOND_NS));
-}
-
-static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
-{
-	struct bypasses *bypasses = inst->bypasses;
-
-	say_open(inst, port,
-		trouble_look(&bypasses->open[port], bypass_past(bypasses->bypass, port).packets,
-			now_ns, QUIET_NS));
 }
 
 static void look_at_pins(struct bypasses *bypasses)

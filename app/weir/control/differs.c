@@ -105,31 +105,24 @@ bool refusals_count(unsigned verdict)
 	       verdict == GOSSIP_UNSEALED || verdict == GOSSIP_NO_KEY || verdict == GOSSIP_FORGED;
 }
 
-/* Returns the first index in by_address[] whose address is not less than this one. */
-static unsigned place_of(const struct refusals *r, const struct sockaddr_storage *from)
-{
-	unsigned low = 0, high = r->config->n_roster;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (compare_hosts(&r->config->roster[r->by_address[middle]].address, from) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 unsigned refusals_source(
 	const struct refusals *r, const struct sockaddr_storage *from, unsigned named)
 {
 	const struct peer_config *roster = r->config->roster;
-	unsigned n = r->config->n_roster, found = n;
+	unsigned n = r->config->n_roster, found = n, low = 0, high = n;
 
 	if (named < n && compare_hosts(&roster[named].address, from) == 0)
 		return named;
-	for (unsigned place = place_of(r, from); place < n; place++) {
+	/* Finds the first index in by_address[] whose address is not less than this one. */
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (compare_hosts(&roster[r->by_address[middle]].address, from) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (unsigned place = low; place < n; place++) {
 		unsigned i = r->by_address[place];
 
 		if (compare_hosts(&roster[i].address, from) != 0)
@@ -220,22 +213,6 @@ static void name_difference(
 			" of a policy that is not here (%016" PRIx64 ")", difference.id);
 }
 
-static void name_terms(const struct instance *inst, unsigned i, struct differs *differs)
-{
-	const struct agree *agree = limiter_agree(inst->limiter);
-	struct agree_peer_view view = agree_peer(agree, i);
-
-	if (view.since_ns == 0)
-		return;
-	keep_differing_since(differs, view.since_ns);
-	differs->others = view.n;
-	for (unsigned k = 0; k < view.n && differs->named < DIFFERS_NAMED; k++) {
-		name_difference(inst, agree_difference(agree, i, k), differs);
-		differs->others--;
-	}
-	differs->more = view.more;
-}
-
 /* Returns the difference that a verdict shows, although the datagram was not read. */
 static const char *refused_thing(unsigned verdict)
 {
@@ -251,13 +228,6 @@ static const char *refused_thing(unsigned verdict)
 	default:
 		return "key or identity: its datagrams cannot be decrypted";
 	}
-}
-
-static bool is_refused(const struct refusal *refusal, const struct peer *peer, uint64_t now_ns)
-{
-	return refusal->n && now_ns - refusal->last_ns < REFUSED_IN &&
-	       now_ns - refusal->since_ns >= REFUSED_NS &&
-	       (!peer || peer->spoke_ns < refusal->since_ns);
 }
 
 bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns)
@@ -276,8 +246,11 @@ static void name_silence(
 {
 	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
 	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
+	const bool refused = refusal->n && now_ns - refusal->last_ns < REFUSED_IN &&
+			     now_ns - refusal->since_ns >= REFUSED_NS &&
+			     (!peer || peer->spoke_ns < refusal->since_ns);
 
-	if (is_refused(refusal, peer, now_ns)) {
+	if (refused) {
 		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "%s",
 			refused_thing(refusal->verdict));
 		differs->fixed |= refusal->verdict == GOSSIP_VERSION;
@@ -290,11 +263,22 @@ static void name_silence(
 
 struct differs differs_of(const struct instance *inst, unsigned i, uint64_t now_ns)
 {
+	const struct agree *agree = limiter_agree(inst->limiter);
 	struct differs differs = {0};
+	struct agree_peer_view view;
 
 	if (i == inst->config->gossip.self)
 		return differs;
 	name_silence(inst, i, now_ns, &differs);
-	name_terms(inst, i, &differs);
+	view = agree_peer(agree, i);
+	if (view.since_ns == 0)
+		return differs;
+	keep_differing_since(&differs, view.since_ns);
+	differs.others = view.n;
+	for (unsigned k = 0; k < view.n && differs.named < DIFFERS_NAMED; k++) {
+		name_difference(inst, agree_difference(agree, i, k), &differs);
+		differs.others--;
+	}
+	differs.more = view.more;
 	return differs;
 }

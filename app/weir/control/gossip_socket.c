@@ -56,18 +56,6 @@ struct gossip_batch {
 	uint8_t bytes[GOSSIP_SOCKET_BATCH][DATAGRAM_MAX + 1];
 };
 
-static struct gossip_batch *batch_new(void)
-{
-	struct gossip_batch *batch = calloc(1, sizeof(*batch));
-
-	for (unsigned i = 0; batch && i < GOSSIP_SOCKET_BATCH; i++) {
-		batch->at[i] = (struct iovec){batch->bytes[i], sizeof(batch->bytes[i])};
-		batch->messages[i].msg_hdr = (struct msghdr){
-			.msg_name = &batch->from[i], .msg_iov = &batch->at[i], .msg_iovlen = 1};
-	}
-	return batch;
-}
-
 /*
  * Lets the kernel drop datagrams from addresses that are not the roster's. If it cannot, Weir still
  * rejects them, but each takes control's time.
@@ -128,11 +116,17 @@ static int prepare_socket(struct gossip_socket *gs)
 	const struct gossip_config *config = gs->config;
 	int ret = group_keys_roster(config, &gs->roster);
 
-	gs->batch = batch_new();
+	gs->batch = calloc(1, sizeof(*gs->batch));
 	if (ret == 0 && !gs->batch)
 		ret = -ENOMEM;
 	if (ret)
 		return ret;
+	for (unsigned i = 0; i < GOSSIP_SOCKET_BATCH; i++) {
+		gs->batch->at[i] = (struct iovec){gs->batch->bytes[i], sizeof(gs->batch->bytes[i])};
+		gs->batch->messages[i].msg_hdr = (struct msghdr){.msg_name = &gs->batch->from[i],
+			.msg_iov = &gs->batch->at[i],
+			.msg_iovlen = 1};
+	}
 	filter_sources(gs);
 	gs->pins = can_pin(config);
 	grow_receive_buffer(gs->fd, config->datagram_max);
@@ -381,21 +375,6 @@ static unsigned named_sender(const struct gossip_socket *gs, unsigned i)
 	return roster_find(gs->roster, read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER));
 }
 
-/*
- * Returns true if a datagram comes from the address of the limiter that it names. If that is not in
- * the roster, gossip counts the datagram, at the same cost.
- */
-static bool source_fits(const struct gossip_socket *gs, unsigned i)
-{
-	unsigned sender;
-
-	if (gs->config->sources == SOURCES_ANY)
-		return true;
-	sender = named_sender(gs, i);
-	return sender == gs->roster->n ||
-	       same_host(&gs->batch->from[i], &gs->config->roster[sender].address);
-}
-
 /* Returns true if the address of a member's entry is that host. */
 static bool is_at_host(const struct member_address *address, const struct sockaddr_storage *host)
 {
@@ -437,8 +416,15 @@ void gossip_socket_drop_stray(struct gossip_socket *gs)
 
 uint8_t *gossip_socket_datagram(struct gossip_socket *gs, unsigned i, size_t *len)
 {
+	unsigned sender;
+
 	*len = gs->batch->messages[i].msg_len;
-	if (source_fits(gs, i))
+	if (gs->config->sources == SOURCES_ANY)
+		return gs->batch->bytes[i];
+	/* If the name is not in the roster, gossip counts the datagram, at the same cost. */
+	sender = named_sender(gs, i);
+	if (sender == gs->roster->n ||
+		same_host(&gs->batch->from[i], &gs->config->roster[sender].address))
 		return gs->batch->bytes[i];
 	gs->wrong_source++;
 	return NULL;

@@ -100,24 +100,21 @@ static void set_all(struct instance *inst)
 	inst->lengths->next_ns = control_now() + PERIOD_NS;
 }
 
-static int open_netlink(void)
-{
-	const struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&links, sizeof(links))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 int lengths_start(struct instance *inst)
 {
+	const struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+	int fd = -1;
+
 	inst->lengths = calloc(1, sizeof(*inst->lengths));
 	if (!inst->lengths)
 		return -ENOMEM;
-	inst->lengths->netlink = inst->borrowed ? -1 : open_netlink();
+	if (!inst->borrowed)
+		fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&links, sizeof(links))) {
+		close(fd);
+		fd = -1;
+	}
+	inst->lengths->netlink = fd;
 	set_all(inst);
 	return 0;
 }

@@ -83,14 +83,6 @@ static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes, uint
 	return given;
 }
 
-/* The buckets of the policies, for limiter_create(); all NULL without loans. Control. */
-static struct limiter_buckets loans_buckets(struct instance *inst)
-{
-	if (!inst->config->gossip.loans || !inst->engine.shared_buckets)
-		return (struct limiter_buckets){0};
-	return (struct limiter_buckets){inst, look_at_bucket, take_tokens, give_tokens};
-}
-
 /*
  * Time between two checks for differences of peers. A difference that has no name after the second
  * time is logged without one.
@@ -145,6 +137,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	};
 	const struct config *config = inst->config;
 	const struct gossip_config *gossip = &config->gossip;
+	const bool loans = gossip->loans && inst->engine.shared_buckets;
 	struct limiter_params params = {
 		.gossip = {.roster = inst->limiter_task->roster,
 			.self = gossip->self,
@@ -160,7 +153,9 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 		.n_workers = engine_lines(&inst->engine),
 		.skips_idle = true,
 		.ledger = commit_ledger(inst),
-		.buckets = loans_buckets(inst),
+		.buckets = loans ? (struct limiter_buckets){inst, look_at_bucket, take_tokens,
+					   give_tokens}
+				 : (struct limiter_buckets){0},
 		.overshoot_alarm = gossip->overshoot_alarm,
 		.members = inst->members,
 	};
@@ -314,15 +309,6 @@ static void swap_rosters(struct gossip_config *a, struct gossip_config *b)
 	b->self = self;
 }
 
-/* Only addresses or keys have changed: possible with a ledger, too. */
-static void keep_roster(struct instance *inst, struct by_limiter *by, struct keyring *keys)
-{
-	roster_destroy(by->roster);
-	by->roster = inst->limiter_task->roster;
-	if (keys)
-		limiter_rekey(inst->limiter, keys);
-}
-
 int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
 	struct gossip_config *next, struct keyring **keyring)
 {
@@ -332,10 +318,15 @@ int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
 
 	swap_rosters(live, next);
 	ret = make_by_limiter(live, &by);
-	if (ret == 0 && roster_equal(inst->limiter_task->roster, by.roster))
-		keep_roster(inst, &by, keys);
-	else if (ret == 0)
+	if (ret == 0 && roster_equal(inst->limiter_task->roster, by.roster)) {
+		/* Only addresses or keys have changed: possible with a ledger, too. */
+		roster_destroy(by.roster);
+		by.roster = inst->limiter_task->roster;
+		if (keys)
+			limiter_rekey(inst->limiter, keys);
+	} else if (ret == 0) {
 		ret = limiter_regroup(inst->limiter, by.roster, live->self, keys, control_now());
+	}
 	if (ret) {
 		swap_rosters(live, next);
 		free_by_limiter(&by);
@@ -373,33 +364,26 @@ static void log_peers(struct instance *inst)
 	}
 }
 
-static void say_differs(const char *name, const struct differs *differs)
-{
-	char things[2 * DIFFERS_TEXT + 32];
-
-	snprintf(things, sizeof(things), "%s%s%s%s", differs->text[0],
-		differs->named > 1 ? "; " : "", differs->text[1],
-		differs->others || differs->more ? "; and more" : "");
-	event(PEER_DIFFERS, event_word("peer", name), event_word("things", things));
-}
-
 /* Logs one line when a peer begins to differ, and one when it no longer does. */
 static void log_differing_peer(struct instance *inst, unsigned i, uint64_t now_ns)
 {
 	const char *name = inst->config->gossip.roster[i].name;
 	struct differs differs = differs_of(inst, i, now_ns);
 	bool *logged = &inst->limiter_task->differs[i];
+	char things[2 * DIFFERS_TEXT + 32] = "in policies";
 
 	if ((differs.since_ns != 0) == *logged)
 		return;
+	if (!*logged && !differs.named && now_ns - differs.since_ns < DIFFERS_NAMED_NS)
+		return;
+	if (differs.named)
+		snprintf(things, sizeof(things), "%s%s%s%s", differs.text[0],
+			differs.named > 1 ? "; " : "", differs.text[1],
+			differs.others || differs.more ? "; and more" : "");
 	if (*logged)
 		event(PEER_AGREES, event_word("peer", name));
-	else if (differs.named)
-		say_differs(name, &differs);
-	else if (now_ns - differs.since_ns >= DIFFERS_NAMED_NS)
-		event(PEER_DIFFERS, event_word("peer", name), event_word("things", "in policies"));
 	else
-		return;
+		event(PEER_DIFFERS, event_word("peer", name), event_word("things", things));
 	*logged = !*logged;
 }
 
@@ -543,13 +527,6 @@ static void note_refusal(struct instance *inst, unsigned datagram, unsigned verd
 	refusals_note(inst->gossip->refusals, source, verdict, peer ? peer->spoke_ns : 0, now);
 }
 
-/* Datagrams of a previous start are replays, and a copy of a limiter sends them. */
-static bool is_authentic(unsigned verdict)
-{
-	return verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE ||
-	       verdict == GOSSIP_UNPROVEN || verdict == GOSSIP_REPLAY;
-}
-
 /* Notes the address of an authentic datagram, which shows if a peer's name is used twice. */
 static void note_sender(struct instance *inst, unsigned datagram, uint64_t now)
 {
@@ -578,7 +555,9 @@ void gossip_take(struct instance *inst)
 		messages |= verdict == GOSSIP_MESSAGE;
 		if (verdict == GOSSIP_STRANGER)
 			gossip_socket_keep_stray(inst->gossip, i);
-		if (is_authentic(verdict))
+		/* Datagrams of a previous start are replays, and a copy of a limiter sends them. */
+		if (verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_MESSAGE ||
+			verdict == GOSSIP_UNPROVEN || verdict == GOSSIP_REPLAY)
 			note_sender(inst, i, now);
 		if (refusals_count(verdict))
 			note_refusal(inst, i, verdict, now);

@@ -38,23 +38,16 @@ static bool is_fresh(struct link_follow *follow, enum link_end end, bool up, uin
 	return follow->starting || follow->fresh == end;
 }
 
-static enum link_end find_lost(struct link_follow *follow, const bool up[2], uint64_t now_ns)
+static enum link_act follow_lost(
+	struct link_follow *follow, const bool up[2], uint64_t now_ns, enum link_end *end)
 {
 	enum link_end lost = LINK_END_NONE;
 
 	if (up[LINK_END_A] && up[LINK_END_B])
 		follow->starting = false;
-	for (enum link_end end = LINK_END_A; end <= LINK_END_B; end++)
-		if (!is_fresh(follow, end, up[end], now_ns) && !up[end] && lost == LINK_END_NONE)
-			lost = end;
-	return lost;
-}
-
-static enum link_act follow_lost(
-	struct link_follow *follow, const bool up[2], uint64_t now_ns, enum link_end *end)
-{
-	enum link_end lost = find_lost(follow, up, now_ns);
-
+	for (enum link_end at = LINK_END_A; at <= LINK_END_B; at++)
+		if (!is_fresh(follow, at, up[at], now_ns) && !up[at] && lost == LINK_END_NONE)
+			lost = at;
 	if (lost != follow->lost) {
 		follow->lost = lost;
 		follow->since_ns = now_ns;
@@ -117,14 +110,6 @@ static void switch_link(void *context)
 	link->ret = port_switch_link(link->port, link->up);
 }
 
-static bool has_followers(const struct config *config)
-{
-	for (unsigned i = 0; i < config->n_wires; i++)
-		if (config->wires[i].link == LINK_FOLLOW)
-			return true;
-	return false;
-}
-
 static int bring_up(const struct instance *inst, unsigned port)
 {
 	int ret = port_switch_link(&inst->ports[port], true);
@@ -160,12 +145,15 @@ static int begin_following(struct instance *inst)
 
 int links_start(struct instance *inst)
 {
+	bool follows = false;
 	int ret = 0;
 
 	inst->links = calloc(1, sizeof(*inst->links));
 	if (!inst->links)
 		return -ENOMEM;
-	if (!inst->borrowed && has_followers(inst->config))
+	for (unsigned i = 0; i < inst->config->n_wires; i++)
+		follows |= inst->config->wires[i].link == LINK_FOLLOW;
+	if (!inst->borrowed && follows)
 		ret = begin_following(inst);
 	if (ret)
 		links_stop(inst);
@@ -186,26 +174,6 @@ void links_stop(struct instance *inst)
 	}
 	free(inst->links);
 	inst->links = NULL;
-}
-
-/* Reads the clocks of the devices that stamp packets. */
-static void watch_clocks(struct instance *inst)
-{
-	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		uint64_t before = tick_now(), nic;
-
-		if (inst->ports[i].timestamps && !inst->links->ports[i].gone &&
-			port_clock(&inst->ports[i], &nic) == 0)
-			nic_clock_read(&inst->nic_clocks[i], nic, before, tick_now());
-	}
-}
-
-static void say_link(const char *port, bool up)
-{
-	if (up)
-		event(LINK_UP, event_word("port", port));
-	else
-		event(LINK_DOWN, event_word("port", port));
 }
 
 /* Marks a removed device. Nothing uses a new one in its place: see interfaces.h. */
@@ -247,19 +215,11 @@ static void watch_links(struct instance *inst)
 		state->changes += state->known;
 		state->known = true;
 		state->up = up;
-		say_link(inst->config->ports[i].name, up);
+		if (up)
+			event(LINK_UP, event_word("port", inst->config->ports[i].name));
+		else
+			event(LINK_DOWN, event_word("port", inst->config->ports[i].name));
 	}
-}
-
-/* Only one link is switched at a time. The others wait for their turn. */
-static bool switch_end(struct instance *inst, unsigned port, bool up)
-{
-	struct links *links = inst->links;
-
-	links->ports[port].taken_down = !up;
-	links->under_way = (struct link_switch){.port = &inst->ports[port], .up = up};
-	offload_submit(&links->thread, &links->job);
-	return true;
 }
 
 /* Switches the links of one wire that follows. Returns true if a switch is under way. */
@@ -271,6 +231,7 @@ static bool follow_wire(struct instance *inst, unsigned i, uint64_t now_ns)
 	const bool up[] = {ports[wire->a].up, ports[wire->b].up};
 	enum link_end end = LINK_END_NONE;
 	enum link_act act = link_follow_turn(&inst->links->wires[i], up, now_ns, &end);
+	struct links *links = inst->links;
 	const char *name;
 
 	if (act == LINK_LEAVE)
@@ -282,16 +243,12 @@ static bool follow_wire(struct instance *inst, unsigned i, uint64_t now_ns)
 			event_word("wire", wire->name));
 	else
 		event(LINK_BROUGHT_UP, event_word("port", name));
-	return switch_end(inst, ends[end], act == LINK_BRING_UP);
-}
-
-static void follow_links(struct instance *inst, uint64_t now_ns)
-{
-	bool under_way = inst->links->under_way.port != NULL;
-
-	for (unsigned i = 0; !under_way && i < inst->config->n_wires; i++)
-		if (inst->config->wires[i].link == LINK_FOLLOW)
-			under_way = follow_wire(inst, i, now_ns);
+	/* Only one link is switched at a time. The others wait for their turn. */
+	links->ports[ends[end]].taken_down = act == LINK_TAKE_DOWN;
+	links->under_way = (struct link_switch){
+		.port = &inst->ports[ends[end]], .up = act == LINK_BRING_UP};
+	offload_submit(&links->thread, &links->job);
+	return true;
 }
 
 static void collect_switched(struct instance *inst)
@@ -319,13 +276,23 @@ uint64_t links_next(const struct instance *inst)
 
 bool links_run(struct instance *inst, uint64_t now_ns)
 {
+	bool under_way;
+
 	collect_switched(inst);
 	if (now_ns - inst->links->seen_ns < PERIOD_NS)
 		return false;
 	watch_links(inst);
-	watch_clocks(inst);
-	if (inst->links->follows)
-		follow_links(inst, now_ns);
+	for (unsigned i = 0; i < inst->config->n_ports; i++) { /* whose devices stamp packets */
+		uint64_t before = tick_now(), nic;
+
+		if (inst->ports[i].timestamps && !inst->links->ports[i].gone &&
+			port_clock(&inst->ports[i], &nic) == 0)
+			nic_clock_read(&inst->nic_clocks[i], nic, before, tick_now());
+	}
+	under_way = inst->links->under_way.port != NULL;
+	for (unsigned i = 0; inst->links->follows && !under_way && i < inst->config->n_wires; i++)
+		if (inst->config->wires[i].link == LINK_FOLLOW)
+			under_way = follow_wire(inst, i, now_ns);
 	inst->links->seen_ns = now_ns;
 	return false;
 }

@@ -122,16 +122,6 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 	}
 }
 
-static uint64_t count_strange(const struct instance *inst)
-{
-	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
-	uint64_t n = inst->gossip->wrong_source;
-
-	for (unsigned i = 0; i < RTE_DIM(strange); i++)
-		n += c->verdict[strange[i]];
-	return n;
-}
-
 static int write_verdict(char text[LOSSES_VERDICTS], int len, const char *name, uint64_t n)
 {
 	if (n == 0 || len >= LOSSES_VERDICTS)
@@ -165,22 +155,17 @@ bool losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS])
 	return true;
 }
 
-static void keep_verdicts(const struct instance *inst)
-{
-	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
-
-	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
-		inst->losses->verdicts[v] = c->verdict[v];
-	inst->losses->verdicts[GOSSIP_VERDICTS] = inst->gossip->wrong_source;
-}
-
 static void look_at_datagrams(struct instance *inst, uint64_t now_ns)
 {
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
 	struct trouble *refused = &inst->losses->refused;
+	uint64_t n_strange = inst->gossip->wrong_source;
 	char verdicts[LOSSES_VERDICTS];
-	enum trouble_news news = trouble_look(
-		refused, count_strange(inst), now_ns, REFUSED_QUIET_NS);
+	enum trouble_news news;
 
+	for (unsigned i = 0; i < RTE_DIM(strange); i++)
+		n_strange += c->verdict[strange[i]];
+	news = trouble_look(refused, n_strange, now_ns, REFUSED_QUIET_NS);
 	if (news != TROUBLE_SAME)
 		list_verdicts(inst, verdicts);
 	if (news == TROUBLE_BEGINS)
@@ -189,8 +174,11 @@ static void look_at_datagrams(struct instance *inst, uint64_t now_ns)
 		event(DATAGRAMS_QUIET, event_count("datagrams", trouble_counted(refused)),
 			event_word("verdicts", verdicts),
 			event_count("quiet_s", REFUSED_QUIET_NS / SECOND_NS));
-	if (!refused->lasts)
-		keep_verdicts(inst);
+	if (refused->lasts)
+		return;
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		inst->losses->verdicts[v] = c->verdict[v];
+	inst->losses->verdicts[GOSSIP_VERDICTS] = inst->gossip->wrong_source;
 }
 
 bool losses_run(struct instance *inst, uint64_t now_ns)

@@ -42,25 +42,22 @@ static void emit_load(struct filter_program *p, unsigned back)
 		(uint32_t)SKF_NET_OFF + p->source + 4 * (p->words - 1 - back), 0, 0);
 }
 
-/* Accepts the datagram if the whole address is the same; otherwise continues after this code. */
-static void emit_address(struct filter_program *p, const struct source_words *address)
-{
-	for (unsigned w = 0; w < p->words; w++) {
-		unsigned left = 2 * (p->words - 1 - w) + 1; /* instructions after this comparison */
-
-		if (w > 0)
-			emit_load(p, w);
-		emit_code(p, BPF_JMP | BPF_JEQ | BPF_K, address->word[w], 0, (uint8_t)left);
-	}
-	emit_code(p, BPF_RET | BPF_K, UINT32_MAX, 0, 0);
-}
-
+/* Accepts a datagram from one of the addresses, all words of which are the same. */
 static void emit_leaf(struct filter_program *p, const struct source_words *sorted, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (i > 0 && p->words > 1)
 			emit_load(p, 0);
-		emit_address(p, &sorted[i]);
+		for (unsigned w = 0; w < p->words; w++) {
+			/* instructions after this comparison */
+			unsigned left = 2 * (p->words - 1 - w) + 1;
+
+			if (w > 0)
+				emit_load(p, w);
+			emit_code(
+				p, BPF_JMP | BPF_JEQ | BPF_K, sorted[i].word[w], 0, (uint8_t)left);
+		}
+		emit_code(p, BPF_RET | BPF_K, UINT32_MAX, 0, 0);
 	}
 	emit_code(p, BPF_RET | BPF_K, 0, 0, 0);
 }

@@ -124,15 +124,6 @@ static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	report_stall(inst, worker, "runs again");
 }
 
-/* Frees and closes nothing, because the worker can continue at any moment. */
-static void end_process(const struct instance *inst, unsigned worker)
-{
-	event(WORKER_WATCHDOG, event_count("worker", worker),
-		event_count("cpu", inst->config->workers[worker]));
-	events_close(LOG_PATIENCE_S);
-	abort();
-}
-
 static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_ns)
 {
 	struct watched_worker *w = &inst->watch->workers[worker];
@@ -150,8 +141,13 @@ static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_
 		begin_stall(inst, worker, now_ns);
 	} else if (stuck) {
 		stuck_mark(&inst->stuck.by_far, worker, now_ns - w->since_ns >= WATCH_BY_FAR_NS);
-		if (watchdog && now_ns - w->since_ns >= watchdog)
-			end_process(inst, worker);
+		if (watchdog && now_ns - w->since_ns >= watchdog) {
+			/* Frees and closes nothing: the worker can continue at any moment. */
+			event(WORKER_WATCHDOG, event_count("worker", worker),
+				event_count("cpu", inst->config->workers[worker]));
+			events_close(LOG_PATIENCE_S);
+			abort();
+		}
 	}
 }
 
