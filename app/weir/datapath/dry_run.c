@@ -131,15 +131,6 @@ static void stage_worker(struct stage *stage, struct specimen *s, const struct w
 	stage->path.rx_hash = false;
 }
 
-static size_t slots_needed(const struct specimen *s)
-{
-	uint32_t most = s->slot;
-
-	for (unsigned k = 0; k < s->n_above; k++)
-		most = RTE_MAX(most, s->above[k].slot);
-	return (size_t)most + 1;
-}
-
 /* Sets up the levels above the policy. */
 static void stage_levels(struct worker *copy, struct specimen *s)
 {
@@ -162,9 +153,14 @@ static void stage_levels(struct worker *copy, struct specimen *s)
 static int stage_slot(struct stage *stage, struct specimen *s, const struct worker *w)
 {
 	struct worker *copy = &stage->worker;
-	size_t n = slots_needed(s);
-	int ret = region_map(&stage->policies, n * sizeof(*copy->policies));
+	uint32_t most = s->slot;
+	size_t n;
+	int ret;
 
+	for (unsigned k = 0; k < s->n_above; k++)
+		most = RTE_MAX(most, s->above[k].slot);
+	n = (size_t)most + 1;
+	ret = region_map(&stage->policies, n * sizeof(*copy->policies));
 	if (ret == 0)
 		ret = region_map(&stage->samples, n * sizeof(*copy->samples));
 	if (ret == 0)
@@ -243,24 +239,6 @@ static int stage_set(struct stage *stage, struct specimen *s, const struct worke
 	return ret;
 }
 
-/* Returns the reason of the drop, the only one that was counted. */
-static enum drop_reason counted_reason(const struct worker_counters *counters)
-{
-	unsigned reason = 0;
-
-	while (reason < DROP_REASONS && counters->dropped[reason] == 0)
-		reason++;
-	return (enum drop_reason)reason;
-}
-
-/* Sets the colour. The mark of a green packet is not counted as exceeding. */
-static void find_colour(const struct policy_extended *other, struct dry_run_result *out)
-{
-	out->colour = coloured_last(other);
-	if (out->verdict == DRY_RUN_PASS && other->action == ACTION_MARK)
-		out->verdict = DRY_RUN_MARK;
-}
-
 /* Finds the outcome at the policy and the levels above, from the counters that have changed. */
 static void find_outcome(const struct stage *stage, const struct specimen *s,
 	const struct counted *before, struct dry_run_result *out)
@@ -273,8 +251,11 @@ static void find_outcome(const struct stage *stage, const struct specimen *s,
 		out->verdict = verdict == VERDICT_MARK ? DRY_RUN_MARK : DRY_RUN_COUNT;
 	for (unsigned k = 0; k < before->n; k++)
 		out->fallback |= counted_fallback(before, &stage->worker, k);
-	if (police_is_coloured(after))
-		find_colour(after->other, out);
+	if (!police_is_coloured(after))
+		return;
+	out->colour = coloured_last(after->other);
+	if (out->verdict == DRY_RUN_PASS && after->other->action == ACTION_MARK)
+		out->verdict = DRY_RUN_MARK; /* a green packet's mark is not counted as exceeding */
 }
 
 /* Finds the tokens that were there for the packet, if the policy has one bucket. */
@@ -319,35 +300,23 @@ static bool level_does(const struct counted *before, const struct worker *w, uns
 		       w->policies[before->slots[k]].other->action == ACTION_MARK);
 }
 
-/*
- * Returns the lowest level that causes the verdict, because that level has marked the packet.
- * Returns 0, the packet's own policy, if there is none.
- */
-static unsigned find_passer(
-	const struct stage *stage, const struct counted *before, enum dry_run_verdict verdict)
-{
-	for (unsigned k = 0; k < before->n; k++)
-		if (level_does(before, &stage->worker, k, verdict))
-			return k;
-	return 0;
-}
-
-static unsigned find_holder(struct stage *stage, const struct specimen *s)
-{
-	struct policy_extended *other = stage->worker.policies[s->slot].other;
-
-	return shape_above_refuser(
-		&stage->worker, police_shape(other), shape_mbuf_packet(stage->mbuf), s->now);
-}
-
 static void find_doer(struct stage *stage, const struct specimen *s, const struct counted *before,
 	struct dry_run_result *out)
 {
-	const struct worker *w = &stage->worker;
-	unsigned doer = out->verdict == DRY_RUN_DROP   ? find_refuser(stage, s)
-			: out->verdict == DRY_RUN_WAIT ? find_holder(stage, s)
-						       : find_passer(stage, before, out->verdict);
+	struct worker *w = &stage->worker;
+	unsigned doer = 0;
 
+	if (out->verdict == DRY_RUN_DROP) {
+		doer = find_refuser(stage, s);
+	} else if (out->verdict == DRY_RUN_WAIT) {
+		doer = shape_above_refuser(w, police_shape(w->policies[s->slot].other),
+			shape_mbuf_packet(stage->mbuf), s->now);
+	} else { /* the lowest level that causes the verdict: it has marked the packet */
+		while (doer < before->n && !level_does(before, w, doer, out->verdict))
+			doer++;
+		if (doer == before->n)
+			doer = 0; /* the packet's own policy */
+	}
 	out->doer = before->slots[doer];
 	for (unsigned k = 1; k < before->n; k++)
 		if (k != doer && (counted_over(before, w, k) || counted_fallback(before, w, k)))
@@ -370,6 +339,7 @@ enum drop_reason dry_run_decide(
 static void decide_specimen(struct stage *stage, struct specimen *s, struct dry_run_result *out)
 {
 	struct counted before = counted_before(&stage->worker, s->slot);
+	unsigned reason = 0;
 	bool pass;
 
 	out->reason = dry_run_decide(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
@@ -382,8 +352,11 @@ static void decide_specimen(struct stage *stage, struct specimen *s, struct dry_
 	}
 	out->slot = stage->burst.frames.policy[0];
 	out->verdict = pass ? DRY_RUN_PASS : stage->burst.n_held ? DRY_RUN_WAIT : DRY_RUN_DROP;
+	while (out->verdict == DRY_RUN_DROP && reason < DROP_REASONS &&
+		stage->worker.counters.dropped[reason] == 0)
+		reason++;
 	if (out->verdict == DRY_RUN_DROP)
-		out->reason = counted_reason(&stage->worker.counters);
+		out->reason = (enum drop_reason)reason; /* the only one that was counted */
 	if (s->slot == CLASSIFY_NONE)
 		return;
 	find_levels(s, out);

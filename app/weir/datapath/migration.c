@@ -88,13 +88,6 @@ static bool step_is_over(const struct migration *migration)
 	return false;
 }
 
-static void enter_next(struct migration *migration)
-{
-	bool own = migration->from == migration->owner && migration->step == MIGRATION_QUEUE;
-
-	enter_move_step(migration, own ? MIGRATION_GIVE : migration->step + 1);
-}
-
 /* Assigns the buckets to the workers that are wanted now, not when the move began. */
 static void assign_moved_buckets(struct migration *migration)
 {
@@ -137,28 +130,26 @@ void migration_call_off(struct migration *migration)
 	counter_add(&migration->called_off, 1);
 }
 
-/* Returns the first bucket that moves. */
-static unsigned first_moving(const struct migration *migration)
-{
-	unsigned i = 0;
-
-	while (i < RETA_SIZE - 1 && !(migration->moving[i / 64] >> i % 64 & 1))
-		i++;
-	return i;
-}
-
 void migration_advance(struct migration *migration)
 {
 	while (step_is_over(migration)) {
-		enter_next(migration);
+		bool own = migration->from == migration->owner &&
+			   migration->step == MIGRATION_QUEUE;
+
+		enter_move_step(migration, own ? MIGRATION_GIVE : migration->step + 1);
 		if (migration->step == MIGRATION_GIVE)
 			assign_moved_buckets(migration);
 	}
 	if (migration->step == MIGRATION_GIVE || migration->kept <= MIGRATION_KEEPS - SPARE)
 		return;
 	migration->most = migration->n_moving > 1 ? migration->n_moving / 2 : 1;
-	if (migration->n_moving == 1) /* moves of other buckets must not wait for it */
-		migration->next = (first_moving(migration) + 1) % RETA_SIZE;
+	if (migration->n_moving == 1) { /* moves of other buckets must not wait for it */
+		unsigned i = 0;
+
+		while (i < RETA_SIZE - 1 && !(migration->moving[i / 64] >> i % 64 & 1))
+			i++;
+		migration->next = (i + 1) % RETA_SIZE;
+	}
 	migration_call_off(migration);
 }
 
@@ -180,18 +171,6 @@ static void forget_first(struct migration *migration)
 	counter_add32(&migration->kept, -1u);
 }
 
-static void end_move(struct migration *migration)
-{
-	if (!migration->off) {
-		counter_add(&migration->moved, migration->n_moving);
-		migration->most = migration->most < RETA_SIZE / 2 ? 2 * migration->most : RETA_SIZE;
-	}
-	memset(migration->moving, 0, sizeof(migration->moving));
-	migration->step = MIGRATION_IDLE;
-	/* Release: a thread that frees the buckets sees that the owner no longer uses them. */
-	__atomic_store_n(&migration->reta, NULL, __ATOMIC_RELEASE);
-}
-
 unsigned migration_give(struct migration *migration, void **own, unsigned n)
 {
 	unsigned given = 0;
@@ -211,7 +190,14 @@ unsigned migration_give(struct migration *migration, void **own, unsigned n)
 		}
 		forget_first(migration);
 	}
-	end_move(migration);
+	if (!migration->off) {
+		counter_add(&migration->moved, migration->n_moving);
+		migration->most = migration->most < RETA_SIZE / 2 ? 2 * migration->most : RETA_SIZE;
+	}
+	memset(migration->moving, 0, sizeof(migration->moving));
+	migration->step = MIGRATION_IDLE;
+	/* Release: a thread that frees the buckets sees that the owner no longer uses them. */
+	__atomic_store_n(&migration->reta, NULL, __ATOMIC_RELEASE);
 	return given;
 }
 

@@ -72,14 +72,6 @@ void rx_wait_cancel(struct rx_wait *wait)
 	(void)__atomic_exchange_n(&wait->announced, 0, __ATOMIC_ACQ_REL);
 }
 
-/* Each later ppoll() would return an error immediately, so the worker pauses from then on. */
-static void look_at_sockets(struct rx_wait *wait)
-{
-	for (unsigned i = 0; i + 1 < wait->n; i++)
-		if (wait->fds[i].revents & (POLLERR | POLLHUP | POLLNVAL))
-			wait->longest_ns = 0;
-}
-
 bool rx_wait(struct rx_wait *wait, uint64_t ns)
 {
 	const struct timespec most = {
@@ -90,7 +82,10 @@ bool rx_wait(struct rx_wait *wait, uint64_t ns)
 	rx_wait_cancel(wait);
 	if (ready <= 0)
 		return ready == 0;
-	look_at_sockets(wait);
+	/* Each later ppoll() would fail immediately, so the worker pauses from then on. */
+	for (unsigned i = 0; i + 1 < wait->n; i++)
+		if (wait->fds[i].revents & (POLLERR | POLLHUP | POLLNVAL))
+			wait->longest_ns = 0;
 	if (wait->fds[wait->n - 1].revents)
 		(void)eventfd_read(wait->bell, &rung);
 	return false;

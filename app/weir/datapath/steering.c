@@ -22,16 +22,6 @@
 #include "worker_data.h"
 #include "tick.h"
 
-static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_workers,
-	struct rte_ring *const *out, struct rte_ring *const *back)
-{
-	migration_init(&steering->migration, owner, n_workers);
-	steering->migration.stuck = steering->workers->stuck;
-	for (unsigned i = 0; i < n_workers; i++)
-		steering->migration.peers[i] = (struct migration_peer){
-			.turn = &steering->workers[i].turn, .out = out[i], .back = back[i]};
-}
-
 struct steering *steering_create(unsigned owner, struct worker *workers, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back, unsigned n_slots)
 {
@@ -51,7 +41,11 @@ struct steering *steering_create(unsigned owner, struct worker *workers, unsigne
 		steering_destroy(steering);
 		return NULL;
 	}
-	set_up_peers(steering, owner, n_workers, out, back);
+	migration_init(&steering->migration, owner, n_workers);
+	steering->migration.stuck = steering->workers->stuck;
+	for (unsigned i = 0; i < n_workers; i++)
+		steering->migration.peers[i] = (struct migration_peer){
+			.turn = &steering->workers[i].turn, .out = out[i], .back = back[i]};
 	return steering;
 }
 

@@ -108,21 +108,17 @@ bool tap_asks_for(const struct tap *tap, uint32_t slot)
 	return false;
 }
 
-static bool is_wanted(const struct tap *tap, const struct tap_record *what)
-{
-	return tap_asks_for(tap, what->slot) &&
-	       (tap->reason == TAP_ANY || tap->reason == what->reason) &&
-	       (tap->verdict == TAP_ANY || tap->verdict == what->verdict);
-}
-
 void tap_take(
 	struct tap *tap, const struct rte_mbuf *m, const struct tap_record *what, uint32_t headers)
 {
 	uint32_t most = tap->whole ? TAP_WHOLE : RTE_MIN(headers, (uint32_t)TAP_HEADERS);
 	struct tap_record *record = (struct tap_record *)tap->room;
+	const bool wanted = tap_asks_for(tap, what->slot) &&
+			    (tap->reason == TAP_ANY || tap->reason == what->reason) &&
+			    (tap->verdict == TAP_ANY || tap->verdict == what->verdict);
 	const void *bytes;
 
-	if (!is_wanted(tap, what))
+	if (!wanted)
 		return;
 	if (!pace_take(&tap->taken, 1, what->tick)) {
 		counter_add(&tap->n_limited, 1);

@@ -85,13 +85,6 @@ static inline bool worker_take_limits(struct worker *worker)
 	return n == LIMITS_A_TURN;
 }
 
-/* Applies all limits that control sent during a sleep, also those that it is still sending. */
-static void worker_catch_up(struct worker *w)
-{
-	for (unsigned i = 0; i <= LIMIT_RING_MAX / LIMITS_A_TURN && worker_take_limits(w); i++)
-		;
-}
-
 /* Sweeps a part of the next table of sources; call it only if there is one. */
 static void worker_age_table(struct worker *w)
 {
@@ -102,12 +95,6 @@ static void worker_age_table(struct worker *w)
 
 /* If a packet is due sooner, the worker polls: to fall asleep and wake up takes as long. */
 #define SLEEP_LEAST_NS UINT64_C(5000)
-
-/* Returns the nanoseconds since the last packet, at this tick. */
-static uint64_t quiet_ns(const struct worker *w, uint64_t now)
-{
-	return (now - w->own.idle_since) / w->ticks_per_us * 1000;
-}
 
 /* Returns ns, or the time until a waiting packet is due if that is less. */
 static uint64_t until_due(const struct worker *w, uint64_t now, uint64_t ns)
@@ -145,26 +132,10 @@ static void fall_asleep(struct worker *w)
 static void wake_up(struct worker *w)
 {
 	rte_rcu_qsbr_thread_online(w->publisher->rcu, w->index);
-	worker_catch_up(w);
+	/* Applies all limits that control sent meanwhile, also those that it is still sending. */
+	for (unsigned i = 0; i <= LIMIT_RING_MAX / LIMITS_A_TURN && worker_take_limits(w); i++)
+		;
 	counter_add(&w->counters.sleeps, 1);
-}
-
-static void pause_for(struct worker *w, uint64_t ns)
-{
-	struct timespec ts = {.tv_nsec = (long)ns};
-
-	fall_asleep(w);
-	nanosleep(&ts, NULL);
-	wake_up(w);
-}
-
-/* Sweeps the tables of sources as often as the pauses of the same time would. */
-static void age_after_wait(struct worker *w, uint64_t ns)
-{
-	if (w->own.view.n_sourced == 0)
-		return;
-	for (uint64_t pauses = ns / SLEEP_DEEP_NS; pauses > 0; pauses--)
-		worker_age_table(w);
 }
 
 static void wait_for_packets(struct worker *w, uint64_t ns)
@@ -179,8 +150,11 @@ static void wait_for_packets(struct worker *w, uint64_t ns)
 	fall_asleep(w);
 	undisturbed = rx_wait(w->wait, ns);
 	wake_up(w);
-	if (undisturbed)
-		age_after_wait(w, ns);
+	if (!undisturbed || w->own.view.n_sourced == 0)
+		return;
+	/* Sweeps the tables of sources as often as the pauses of the same time would. */
+	for (uint64_t pauses = ns / SLEEP_DEEP_NS; pauses > 0; pauses--)
+		worker_age_table(w);
 }
 
 /*
@@ -189,22 +163,27 @@ static void wait_for_packets(struct worker *w, uint64_t ns)
  */
 static void worker_sleep(struct worker *w)
 {
-	uint64_t now, quiet, longest, ns;
+	uint64_t now, quiet_ns, longest, ns;
+	struct timespec pause;
 
 	if (w->idle == IDLE_POLL) {
 		rte_pause();
 		return;
 	}
 	now = tick_now();
-	quiet = quiet_ns(w, now);
-	longest = quiet < WAIT_AFTER_NS ? 0 : rx_wait_longest(w->wait);
-	ns = until_due(w, now, longest ? longest : idle_sleep_ns(quiet));
-	if (ns < SLEEP_LEAST_NS)
+	quiet_ns = (now - w->own.idle_since) / w->ticks_per_us * 1000;
+	longest = quiet_ns < WAIT_AFTER_NS ? 0 : rx_wait_longest(w->wait);
+	ns = until_due(w, now, longest ? longest : idle_sleep_ns(quiet_ns));
+	if (ns < SLEEP_LEAST_NS) {
 		rte_pause();
-	else if (longest)
+	} else if (longest) {
 		wait_for_packets(w, ns);
-	else
-		pause_for(w, ns);
+	} else {
+		pause = (struct timespec){.tv_nsec = (long)ns};
+		fall_asleep(w);
+		nanosleep(&pause, NULL);
+		wake_up(w);
+	}
 }
 
 /* Attempts in a row, with pauses, of the owner of a queue to get returned packets. */
@@ -230,9 +209,10 @@ static bool expects_packets(const struct worker *w, bool ended)
 
 /*
  * Notes that this worker has ended. If it owns shared queues, it transmits the packets that other
- * workers return until all have ended, or for a time, and then drops the rest. The worker. / The
- * worker sleeps between its looks, because others can need this CPU. It ends after some time,
- * because a worker can have failed to start, or be stalled now. /
+ * workers return until all have ended, or for a time, and then drops the rest. The worker.
+ *
+ * The worker sleeps between its looks, because others can need this CPU. It ends after some time,
+ * because a worker can have failed to start, or be stalled now.
  */
 static void worker_drain(struct worker *w)
 {

@@ -54,32 +54,17 @@ static int socket_of(const struct worker *w)
 	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-static int add_shaper(struct worker *w, uint32_t waiting)
-{
-	w->delay_unit = delay_unit(tick_hz());
-	w->shaper = alloc_worker_lines(shaper_bytes(waiting), socket_of(w));
-	if (!w->shaper)
-		return -ENOMEM;
-	shaper_init(w->shaper, tick_hz(), waiting, tick_now());
-	shape_above_begin(w);
-	return 0;
-}
-
-static size_t trial_bytes(const struct policy *policy)
-{
-	struct policy trial = policy_trial(policy);
-
-	return policy_extended_bytes(&trial);
-}
-
 size_t worker_bytes(const struct policy *policies, unsigned n, uint32_t waiting)
 {
 	size_t bytes = shaper_bytes(waiting);
 
 	for (unsigned i = 0; i < n; i++) {
 		bytes += policy_extended_bytes(&policies[i]);
-		if (policy_has_trial(&policies[i]))
-			bytes += trial_bytes(&policies[i]);
+		if (policy_has_trial(&policies[i])) {
+			struct policy trial = policy_trial(&policies[i]);
+
+			bytes += policy_extended_bytes(&trial);
+		}
 	}
 	return bytes;
 }
@@ -99,8 +84,12 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);
 	w->in_flight = alloc_worker_lines(sizeof(*w->in_flight), socket_of(w));
 	expiry_init(&w->expiry, 0, UINT64_MAX);
-	if (!w->policies || !w->samples || !w->ending || !w->in_flight || add_shaper(w, waiting))
+	w->delay_unit = delay_unit(tick_hz());
+	w->shaper = alloc_worker_lines(shaper_bytes(waiting), socket_of(w));
+	if (!w->policies || !w->samples || !w->ending || !w->in_flight || !w->shaper)
 		return -ENOMEM;
+	shaper_init(w->shaper, tick_hz(), waiting, tick_now());
+	shape_above_begin(w);
 	w->in_flight->least = IN_FLIGHT_LEAST;
 	return limit_ring_init(&w->limit_ring, (unsigned)lines);
 }
@@ -173,43 +162,13 @@ static int add_chunk(struct worker *w)
 	return 0;
 }
 
-/* Returns an empty sample, or NULL. */
-static struct flow_sample *take_sample(struct worker *w)
-{
-	union free_sample *taken;
-
-	if (!w->free_samples && add_chunk(w))
-		return NULL;
-	taken = w->free_samples;
-	w->free_samples = taken->next;
-	memset(taken, 0, sizeof(*taken));
-	return &taken->sample;
-}
-
-static void free_flow_sample(struct worker *w, struct flow_sample *sample)
-{
-	union free_sample *given = (union free_sample *)sample;
-
-	given->next = w->free_samples;
-	w->free_samples = given;
-}
-
-static void chunks_free(struct worker *w)
-{
-	while (w->chunks) {
-		struct sample_chunk *chunk = w->chunks;
-
-		w->chunks = chunk->next;
-		rte_free(chunk);
-	}
-}
-
 int worker_add_policy(
 	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
 {
 	struct policy_state *state = &w->policies[profile->policy];
 	struct policy_start start = {.now = tick_now(), .hz = tick_hz()};
 	size_t bytes = policy_extended_bytes(policy);
+	union free_sample *taken;
 	void *memory;
 
 	if (w->shared_buckets && policy_is_shaped(policy))
@@ -226,8 +185,13 @@ int worker_add_policy(
 	policy_state_init(state, memory, policy, profile, &start);
 	if (!policy_samples_flows(policy))
 		return 0;
-	w->samples[profile->policy] = take_sample(w);
-	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));
+	if (!w->free_samples && add_chunk(w))
+		return no_memory(w, policy, sizeof(struct flow_sample));
+	taken = w->free_samples;
+	w->free_samples = taken->next;
+	memset(taken, 0, sizeof(*taken));
+	w->samples[profile->policy] = &taken->sample;
+	return 0;
 }
 
 int worker_change_policy(struct worker *w, const struct policy *policy)
@@ -237,11 +201,14 @@ int worker_change_policy(struct worker *w, const struct policy *policy)
 
 void worker_remove_policy(struct worker *w, uint32_t slot)
 {
+	union free_sample *given = (union free_sample *)w->samples[slot];
+
 	rte_free(policy_state_memory(&w->policies[slot]));
 	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
-	if (!w->samples[slot])
+	if (!given)
 		return;
-	free_flow_sample(w, w->samples[slot]);
+	given->next = w->free_samples;
+	w->free_samples = given;
 	w->samples[slot] = NULL;
 }
 
@@ -251,7 +218,12 @@ void worker_free(struct worker *w)
 
 	for (size_t i = 0; w->policies && i < lines; i++)
 		rte_free(policy_state_memory(&w->policies[i]));
-	chunks_free(w);
+	while (w->chunks) {
+		struct sample_chunk *chunk = w->chunks;
+
+		w->chunks = chunk->next;
+		rte_free(chunk);
+	}
 	pages_free(w->policies, lines * sizeof(*w->policies));
 	rte_free(w->fragments);
 	rte_free(w->shaper);
