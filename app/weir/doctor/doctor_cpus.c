@@ -56,23 +56,18 @@ void check_cpus_exist(struct doctor *doctor)
 				doctor, doctor_words(doctor, "workers[%u]", i), config->workers[i]);
 }
 
-/* Returns true if two different CPUs are threads of one core. */
-static bool are_siblings(const char *root, unsigned a, unsigned b)
-{
-	char list[LIST];
-
-	return a != b &&
-	       machine_line(root, list, sizeof(list),
-		       "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", a) &&
-	       cpu_list_has(list, b);
-}
-
 static void check_pair(struct doctor *doctor, unsigned i, unsigned j)
 {
 	unsigned a = doctor->config->workers[i], b = doctor->config->workers[j];
 	bool same = a == b;
+	char threads[LIST];
+	/* two threads of one core */
+	bool siblings = !same &&
+			machine_line(doctor->root, threads, sizeof(threads),
+				"/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", a) &&
+			cpu_list_has(threads, b);
 
-	if (!same && !are_siblings(doctor->root, a, b))
+	if (!same && !siblings)
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_WARN,

@@ -56,12 +56,6 @@ static uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t
 						   config_waiting(config));
 }
 
-/* Bytes of ordinary memory for tables; the kernel adds each page on its first write. */
-static uint64_t least_tables(const struct config *config)
-{
-	return (uint64_t)config->n_policies * config->n_workers * sizeof(struct policy_state);
-}
-
 /* Bytes of free or all hugepages on a NUMA node, or with -1 on all nodes. */
 static uint64_t hugepage_bytes(const char *root, int node, const char *which)
 {
@@ -179,27 +173,21 @@ static struct huge count_huge(const struct doctor *doctor, uint64_t left_behind)
 		.all = all, .available = RTE_MIN(available, all), .small = (uint64_t)small * PAGE};
 }
 
-/* Returns true if a port needs hugepages: software devices work without them. */
-static bool has_cards(const struct config *config)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < config->n_ports; i++)
-		found |= !device_is_vdev(config->ports[i].device);
-	return found;
-}
-
 /* vm.nr_hugepages counts pages of the default size, which can be other than 2 MB. */
 static const char *reserve_command(struct doctor *doctor, const struct huge *huge, uint64_t need)
 {
 	uint64_t usual = machine_kilobytes(doctor->root, "/proc/meminfo", "Hugepagesize");
 	uint64_t pages = (huge->small + need - huge->available + PAGE - 1) / PAGE + PAGES_MORE;
+	bool cards = false; /* they need hugepages; software devices work without them */
+
+	for (unsigned i = 0; i < doctor->config->n_ports; i++)
+		cards |= !device_is_vdev(doctor->config->ports[i].device);
 
 	if (usual && usual != PAGE)
 		return doctor_words(doctor,
 			"echo %" PRIu64 " > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
 			pages);
-	if (has_cards(doctor->config))
+	if (cards)
 		return doctor_words(doctor,
 			"sysctl vm.nr_hugepages=%" PRIu64 " (and in /etc/sysctl.d to keep it)",
 			pages);
@@ -335,7 +323,10 @@ void check_memory(struct doctor *doctor)
 	bool huge = !eal_has_argument(config, "--no-huge");
 	uint64_t available = machine_kilobytes(doctor->root, "/proc/meminfo", "MemAvailable");
 	uint64_t heap = huge ? 0 : EAL_OWN + doctor_heap(config, 1, SMALL_PAGE);
-	uint64_t need = heap + least_tables(config);
+	/* for tables, ordinary memory: the kernel adds each page on its first write */
+	uint64_t tables = (uint64_t)config->n_policies * config->n_workers *
+			  sizeof(struct policy_state);
+	uint64_t need = heap + tables;
 
 	if (!huge) {
 		doctor_add_fact(doctor, "EAL heap %" PRIu64 " MB, needed %" PRIu64 " MB",
@@ -360,21 +351,6 @@ void check_memory(struct doctor *doctor)
 			.remedy = "ps -eo rss,args --sort -rss | head"});
 }
 
-/* Writes the need with a queue for each worker, after one queue per port was too little. */
-static void find_all_taken(struct doctor *doctor)
-{
-	const struct config *config = doctor->config;
-	struct huge huge = count_huge(doctor, 0);
-	uint64_t need = needed_huge(config, (uint16_t)config->n_workers);
-
-	need = RTE_MAX(need, huge.available + PAGE);
-
-	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
-				    .found = few_words(doctor, &huge),
-				    .expected = need_words(doctor, &huge, "about", need),
-				    .remedy = reserve_command(doctor, &huge, need)});
-}
-
 uint64_t doctor_free_huge(const char *root)
 {
 	uint64_t left_behind;
@@ -389,11 +365,22 @@ void doctor_explain_memory(
 	struct doctor doctor = {
 		.config = config, .root = root, .out = out, .brief = true, .huge_free = &huge_free};
 
+	struct huge huge;
+	uint64_t need;
+
 	if (eal_has_argument(config, "--no-huge")) {
 		check_memory(&doctor);
 		return;
 	}
 	check_hugepages(&doctor);
-	if (ran_out && doctor.n[DOCTOR_FAIL] == 0)
-		find_all_taken(&doctor);
+	if (!ran_out || doctor.n[DOCTOR_FAIL] > 0)
+		return;
+	/* One queue per port was too little: writes the need with a queue for each worker. */
+	huge = count_huge(&doctor, 0);
+	need = needed_huge(config, (uint16_t)config->n_workers);
+	need = RTE_MAX(need, huge.available + PAGE);
+	doctor_find(&doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+				     .found = few_words(&doctor, &huge),
+				     .expected = need_words(&doctor, &huge, "about", need),
+				     .remedy = reserve_command(&doctor, &huge, need)});
 }

@@ -27,19 +27,15 @@
 static const char *const lenders[] = {
 	"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana"};
 
-static const char *port_place(struct doctor *doctor, unsigned i)
-{
-	return doctor_words(doctor, "ports.%s", doctor->config->ports[i].name);
-}
-
 static void find_port_problem(struct doctor *doctor, unsigned i, enum doctor_verdict verdict,
 	const char *found, const char *expected, const char *remedy)
 {
-	doctor_find(doctor, &(struct finding){.verdict = verdict,
-				    .place = port_place(doctor, i),
-				    .found = found,
-				    .expected = expected,
-				    .remedy = remedy});
+	doctor_find(doctor,
+		&(struct finding){.verdict = verdict,
+			.place = doctor_words(doctor, "ports.%s", doctor->config->ports[i].name),
+			.found = found,
+			.expected = expected,
+			.remedy = remedy});
 }
 
 /* ---- cards */
@@ -51,16 +47,6 @@ static bool is_lender(const char *driver)
 	for (size_t i = 0; i < sizeof(lenders) / sizeof(lenders[0]); i++)
 		found |= strcmp(driver, lenders[i]) == 0;
 	return found;
-}
-
-static void find_unbound(struct doctor *doctor, unsigned i, const char *pci, const char *driver)
-{
-	find_port_problem(doctor, i, DOCTOR_FAIL,
-		driver[0] ? doctor_words(doctor, "%s uses the kernel driver %s", pci, driver)
-			  : doctor_words(doctor, "%s has no driver", pci),
-		"a driver for DPDK such as vfio-pci",
-		doctor_words(
-			doctor, "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s", pci));
 }
 
 /* With an IOMMU each group has a file, and the user of weir must be able to open it. */
@@ -109,7 +95,14 @@ void check_pci(struct doctor *doctor)
 		doctor_add_fact(doctor, "ports.%s %s uses driver %s", doctor->config->ports[i].name,
 			pci, driver);
 		if (!is_lender(driver))
-			find_unbound(doctor, i, pci, driver);
+			find_port_problem(doctor, i, DOCTOR_FAIL,
+				driver[0] ? doctor_words(doctor, "%s uses the kernel driver %s",
+						    pci, driver)
+					  : doctor_words(doctor, "%s has no driver", pci),
+				"a driver for DPDK such as vfio-pci",
+				doctor_words(doctor,
+					"modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s",
+					pci));
 		else if (strcmp(driver, "vfio-pci") == 0)
 			check_vfio(doctor, i, pci);
 	}
@@ -436,15 +429,6 @@ static void add_eal_facts(struct doctor *doctor)
 			doctor, "ports.%s %s", config->ports[i].name, config->ports[i].device);
 }
 
-static bool cpus_are_there(struct doctor *doctor)
-{
-	bool there = eal_has_cpu(doctor->config->control_cpu);
-
-	for (unsigned i = 0; i < doctor->config->n_workers; i++)
-		there &= eal_has_cpu(doctor->config->workers[i]);
-	return there;
-}
-
 static void find_untried(struct doctor *doctor, const char *why)
 {
 	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN, .found = why});
@@ -452,13 +436,16 @@ static void find_untried(struct doctor *doctor, const char *why)
 
 void check_eal(struct doctor *doctor)
 {
+	bool has_cpus = eal_has_cpu(doctor->config->control_cpu);
 	char *text = NULL;
 	const char *ours;
 	size_t size;
 	FILE *words;
 	int ret;
 
-	if (!cpus_are_there(doctor)) {
+	for (unsigned i = 0; i < doctor->config->n_workers; i++)
+		has_cpus &= eal_has_cpu(doctor->config->workers[i]);
+	if (!has_cpus) {
 		find_untried(doctor, "not tried, because CPUs are missing");
 		return;
 	}

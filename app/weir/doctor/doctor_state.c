@@ -146,11 +146,15 @@ static void add_file_fact(struct doctor *doctor, const char *key, const char *fi
 		doctor_add_fact(doctor, "%s %s is usable", key, file);
 }
 
-static void add_secret_facts(struct doctor *doctor)
+void check_secrets(struct doctor *doctor)
 {
 	const struct gossip_config *gossip = &doctor->config->gossip;
 	const struct ledger_config *ledger = &doctor->config->ledger;
+	const struct complaint_sink to = {find_complaint, doctor};
+	const uid_t user = secret_checked_user();
+	struct keyring *keyring = NULL;
 
+	doctor_skip(doctor, "no key, identity or password file is configured");
 	for (unsigned i = 0; i < gossip->n_key_files; i++)
 		add_file_fact(doctor, "gossip.key_file", gossip->key_files[i]);
 	add_file_fact(doctor, "gossip.identity_file", gossip->identity_file);
@@ -158,45 +162,12 @@ static void add_secret_facts(struct doctor *doctor)
 	add_file_fact(doctor, "ledger.etcd.ca", ledger->etcd_ca);
 	add_file_fact(doctor, "ledger.etcd.cert", ledger->etcd_cert);
 	add_file_fact(doctor, "ledger.etcd.key", ledger->etcd_key);
-}
-
-void check_secrets(struct doctor *doctor)
-{
-	const struct complaint_sink to = {find_complaint, doctor};
-	const uid_t user = secret_checked_user();
-	struct keyring *keyring = NULL;
-
-	doctor_skip(doctor, "no key, identity or password file is configured");
-	add_secret_facts(doctor);
-	group_keys_load(&doctor->config->gossip, user, &to, &keyring);
+	group_keys_load(gossip, user, &to, &keyring);
 	keyring_destroy(keyring);
-	etcd_share_check(&doctor->config->ledger, user, &to);
-	check_tls_file(doctor, "ca", doctor->config->ledger.etcd_ca);
-	check_tls_file(doctor, "cert", doctor->config->ledger.etcd_cert);
-	check_tls_file(doctor, "key", doctor->config->ledger.etcd_key);
-}
-
-/* A program that an earlier process of this limiter has left is of use to the next. */
-static void check_own_program(struct doctor *doctor, unsigned i)
-{
-	const char *name = doctor->config->ports[i].name;
-	bool served;
-
-	if (!bypass_find_own(doctor->config, i, &served))
-		return;
-	if (served)
-		doctor_find(doctor,
-			&(struct finding){.verdict = DOCTOR_FAIL,
-				.place = doctor_words(doctor, "ports.%s", name),
-				.found = doctor_words(doctor, "a running weir named %s serves it",
-					doctor->config->limiter),
-				.remedy = doctor_words(doctor, "systemctl stop weir@%s",
-					doctor->config->limiter)});
-	else
-		doctor_add_fact(doctor,
-			"ports.%s has the XDP program of an earlier weir named %s, which no "
-			"process serves; the start replaces it",
-			name, doctor->config->limiter);
+	etcd_share_check(ledger, user, &to);
+	check_tls_file(doctor, "ca", ledger->etcd_ca);
+	check_tls_file(doctor, "cert", ledger->etcd_cert);
+	check_tls_file(doctor, "key", ledger->etcd_key);
 }
 
 void check_bypass(struct doctor *doctor)
@@ -208,33 +179,47 @@ void check_bypass(struct doctor *doctor)
 	else
 		doctor_skip(doctor, "no wire has XDP programs");
 	bypass_check(doctor->config, &to);
-	for (unsigned i = 0; i < doctor->config->n_ports; i++)
-		check_own_program(doctor, i);
-}
+	/* A program that an earlier process of this limiter has left is of use to the next. */
+	for (unsigned i = 0; i < doctor->config->n_ports; i++) {
+		const char *name = doctor->config->ports[i].name;
+		bool served;
 
-/* Returns true if this user can give a file to the group. */
-static bool is_member(gid_t gid)
-{
-	gid_t groups[256];
-	int n = getgroups(256, groups);
-	bool found = geteuid() == 0 || getegid() == gid;
-
-	for (int i = 0; i < n; i++)
-		found |= groups[i] == gid;
-	return found;
+		if (!bypass_find_own(doctor->config, i, &served))
+			continue;
+		if (served)
+			doctor_find(doctor,
+				&(struct finding){.verdict = DOCTOR_FAIL,
+					.place = doctor_words(doctor, "ports.%s", name),
+					.found = doctor_words(doctor,
+						"a running weir named %s serves it",
+						doctor->config->limiter),
+					.remedy = doctor_words(doctor, "systemctl stop weir@%s",
+						doctor->config->limiter)});
+		else
+			doctor_add_fact(doctor,
+				"ports.%s has the XDP program of an earlier weir named %s, which "
+				"no process serves; the start replaces it",
+				name, doctor->config->limiter);
+	}
 }
 
 void check_groups(struct doctor *doctor)
 {
 	const struct complaint_sink to = {find_complaint, doctor};
 	struct telemetry_options options = {0};
+	gid_t groups[256];
+	int n = getgroups(256, groups);
+	bool member;
 
 	doctor_skip(doctor, "no group is configured");
 	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name[0])
 		return;
 	doctor_add_fact(doctor, "group %s has gid %u, and user %u can give it the socket",
 		options.group.name, (unsigned)options.group.gid, (unsigned)geteuid());
-	if (is_member(options.group.gid))
+	member = geteuid() == 0 || getegid() == options.group.gid;
+	for (int i = 0; i < n; i++)
+		member |= groups[i] == options.group.gid;
+	if (member)
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,
