@@ -48,22 +48,10 @@ static bool is_alive(const struct instance *inst, unsigned i)
 	return i == inst->config->gossip.self || (peer && peer->alive);
 }
 
-/* Returns an active limiter whose version has no members, or NULL. */
-static const char *find_older(const struct instance *inst)
-{
-	const struct gossip_config *gossip = &inst->config->gossip;
-
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		if (i != gossip->self && is_alive(inst, i) &&
-			!exchange_speaks(limiter_exchange(inst->limiter), i))
-			return gossip->roster[i].name;
-	return NULL;
-}
-
 static bool group_can_change(const struct instance *inst, char why[GROUP_TEXT])
 {
+	const struct gossip_config *gossip = &inst->config->gossip;
 	const struct policy *policy = first_in_ledger(inst);
-	const char *older;
 
 	if (!inst->group)
 		return refuse(why, "this limiter runs alone: give it a roster of two or more in "
@@ -76,12 +64,13 @@ static bool group_can_change(const struct instance *inst, char why[GROUP_TEXT])
 			"see doc/operate/group.md",
 			policy ? "policy " : "the ledger of this limiter is in use",
 			policy ? policy->name : "", policy ? " has a hard limit or a quota" : "");
-	older = find_older(inst);
-	if (older)
-		return refuse(why,
-			"limiter %s has not reported its members: its version is older, or it has "
-			"just started. Upgrade it, or try again",
-			older);
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		if (i != gossip->self && is_alive(inst, i) &&
+			!exchange_speaks(limiter_exchange(inst->limiter), i))
+			return refuse(why,
+				"limiter %s has not reported its members: its version is older, or "
+				"it has just started. Upgrade it, or try again",
+				gossip->roster[i].name);
 	return true;
 }
 
@@ -90,26 +79,17 @@ static const struct member_entry *find_member(const struct instance *inst, const
 	return members_find(inst->members, name);
 }
 
-/* Returns the member that has the address, or NULL. */
-static const struct member_entry *find_address(
-	const struct instance *inst, const struct member_address *address)
-{
-	const struct member_entry *member;
-	unsigned position = 0;
-
-	while ((member = members_present(inst->members, &position)))
-		if (memcmp(&member->address, address, sizeof(*address)) == 0)
-			return member;
-	return NULL;
-}
-
 static bool address_is_free(
 	const struct instance *inst, const struct peer_config *peer, char why[GROUP_TEXT])
 {
 	const struct member_address address = member_address_of(peer);
-	const struct member_entry *other = find_address(inst, &address);
+	const struct member_entry *other;
 	char text[ADDRESS_TEXT_MAX];
+	unsigned position = 0;
 
+	while ((other = members_present(inst->members, &position)))
+		if (memcmp(&other->address, &address, sizeof(address)) == 0)
+			break;
 	if (!other || strcmp(other->name, peer->name) == 0)
 		return true;
 	return refuse(why, "limiter %s has the address %s", other->name,
@@ -154,13 +134,6 @@ static bool may_remove(
 	return true;
 }
 
-static bool may_move(const struct instance *inst, const struct peer_config *peer, char *why)
-{
-	if (!find_member(inst, peer->name))
-		return refuse(why, "no limiter of the group is called %s", peer->name);
-	return address_is_free(inst, peer, why);
-}
-
 bool group_may(const struct instance *inst, const struct group_edit *edit, char why[GROUP_TEXT])
 {
 	if (!group_can_change(inst, why))
@@ -171,7 +144,9 @@ bool group_may(const struct instance *inst, const struct group_edit *edit, char 
 	case GROUP_REMOVE:
 		return may_remove(inst, edit->peer.name, edit->dead, why);
 	case GROUP_MOVE:
-		return may_move(inst, &edit->peer, why);
+		if (!find_member(inst, edit->peer.name))
+			return refuse(why, "no limiter of the group is called %s", edit->peer.name);
+		return address_is_free(inst, &edit->peer, why);
 	}
 	return false;
 }

@@ -369,22 +369,6 @@ static int begin_prepare(struct group_task *group)
 	return start_thread(group, false);
 }
 
-/* Begins to make keys for this limiter and one that was a member. */
-static int begin_stray(struct group_task *group, const struct member_entry *ended)
-{
-	struct peer_config *pair = calloc(2, sizeof(*pair));
-
-	if (!pair)
-		return -ENOMEM;
-	pair[0] = group->live->roster[group->live->self];
-	pair[1] = peer_of_member(ended);
-	group->next = group->keys;
-	group->next.roster = pair;
-	group->next.n_roster = 2;
-	group->next.self = 0;
-	return start_thread(group, true);
-}
-
 /* Logs which limiters of one roster are not in the other. */
 static void log_missing(
 	const struct peer_config *roster, unsigned n, const struct roster *other, bool joined)
@@ -548,10 +532,20 @@ static void find_stray(struct instance *inst, struct group_task *group, uint64_t
 						   ? members_ended(group->set, datagram->id)
 						   : NULL;
 	bool rests = datagram->id == group->rests_id && now_ns < group->rests_ns;
+	struct peer_config *pair = NULL;
 
-	if (ended && !rests && !inst->removed && !inst->joining && begin_stray(group, ended) == 0)
-		return;
-	gossip_socket_drop_stray(inst->gossip);
+	if (ended && !rests && !inst->removed && !inst->joining)
+		pair = calloc(2, sizeof(*pair));
+	if (pair) { /* makes keys for this limiter and that one */
+		pair[0] = group->live->roster[group->live->self];
+		pair[1] = peer_of_member(ended);
+		group->next = group->keys;
+		group->next.roster = pair;
+		group->next.n_roster = 2;
+		group->next.self = 0;
+	}
+	if (!pair || start_thread(group, true))
+		gossip_socket_drop_stray(inst->gossip);
 }
 
 /* A limiter that leaves has left when its workers have no limits any more. */
