@@ -58,21 +58,6 @@ struct commit {
 	bool hangs; /* the disk did not answer at the stop */
 };
 
-static int copy_edges(struct commit *s, const struct config *config)
-{
-	const struct ledger_config *ledger = &config->ledger;
-
-	s->edges = calloc((size_t)ledger->n_edges + 1, sizeof(*s->edges));
-	if (!s->edges)
-		return -ENOMEM;
-	for (unsigned i = 0; i < ledger->n_edges; i++)
-		s->edges[i] = (struct overlay_pair){
-			.a = name_hash(config->gossip.roster[ledger->edges[i].a].name),
-			.b = name_hash(config->gossip.roster[ledger->edges[i].b].name),
-		};
-	return 0;
-}
-
 /* Writes an event when the sentinel cannot be used, and when it can again. */
 static void watch_sentinel(struct instance *inst)
 {
@@ -89,15 +74,25 @@ static void watch_sentinel(struct instance *inst)
 
 int commit_make(struct instance *inst, struct ledger_store *opened)
 {
+	const struct ledger_config *ledger = &inst->config->ledger;
+	const struct peer_config *roster = inst->config->gossip.roster;
 	struct commit *s = calloc(1, sizeof(*s));
 
-	if (s)
-		s->watch = ledger_watch_new(inst->config->gossip.n_roster);
-	if (!s || !s->watch || copy_edges(s, inst->config)) {
-		ledger_watch_free(s ? s->watch : NULL);
+	if (!s)
+		return -ENOMEM;
+	s->watch = ledger_watch_new(inst->config->gossip.n_roster);
+	s->edges = calloc((size_t)ledger->n_edges + 1, sizeof(*s->edges));
+	if (!s->watch || !s->edges) {
+		ledger_watch_free(s->watch);
+		free(s->edges);
 		free(s);
 		return -ENOMEM;
 	}
+	for (unsigned i = 0; i < ledger->n_edges; i++)
+		s->edges[i] = (struct overlay_pair){
+			.a = name_hash(roster[ledger->edges[i].a].name),
+			.b = name_hash(roster[ledger->edges[i].b].name),
+		};
 	s->opened = *opened;
 	*opened = (struct ledger_store){0};
 	s->waiting = s->opened.recovering;
@@ -171,13 +166,6 @@ void commit_stop(struct instance *inst)
 	inst->commit = NULL;
 }
 
-static enum overlay_shape shape_of(const struct ledger_config *ledger)
-{
-	if (ledger->ring)
-		return OVERLAY_RING;
-	return ledger->n_edges ? OVERLAY_GIVEN : OVERLAY_RANDOM;
-}
-
 struct limiter_ledger commit_ledger(const struct instance *inst)
 {
 	const struct ledger_config *ledger = &inst->config->ledger;
@@ -186,7 +174,9 @@ struct limiter_ledger commit_ledger(const struct instance *inst)
 	if (!s)
 		return (struct limiter_ledger){0};
 	return (struct limiter_ledger){
-		.overlay = {.shape = shape_of(ledger),
+		.overlay = {.shape = ledger->ring      ? OVERLAY_RING
+				     : ledger->n_edges ? OVERLAY_GIVEN
+						       : OVERLAY_RANDOM,
 			.degree = ledger->degree,
 			.spares = OVERLAY_DEATHS,
 			.pairs = s->edges,
@@ -207,33 +197,26 @@ struct limiter_ledger commit_ledger(const struct instance *inst)
 	};
 }
 
-/* Names the policy whose id a record of another name has. */
-static void say_taken(const struct instance *inst)
-{
-	const struct ledger_store *opened = &inst->commit->opened;
-	char other[BOOK_NAME_MAX];
-
-	for (unsigned i = 0; i < inst->n_policies; i++) {
-		struct policy_key key = policy_key(&inst->policies[i]);
-		struct limiter_policy policy = {.id = key.id, .check = key.check};
-
-		if (policy_is_never_exceeded(&inst->policies[i]) &&
-			limiter_record_taken(opened->records, opened->n_records, &policy, other))
-			event(LEDGER_NAME_TAKEN, event_word("policy", inst->policies[i].name),
-				event_word("other", other));
-	}
-}
-
 void commit_begun(struct instance *inst, int outcome)
 {
 	struct commit *s = inst->commit;
+	char other[BOOK_NAME_MAX];
 
 	if (!s)
 		return;
 	if (outcome == -EINVAL && s->opened.n_records > 0)
 		event(LEDGER_DAMAGED, event_word("store", inst->config->ledger.store));
-	if (outcome == -EEXIST)
-		say_taken(inst);
+	/* Names the policy whose id a record of another name has. */
+	for (unsigned i = 0; outcome == -EEXIST && i < inst->n_policies; i++) {
+		struct policy_key key = policy_key(&inst->policies[i]);
+		struct limiter_policy policy = {.id = key.id, .check = key.check};
+
+		if (policy_is_never_exceeded(&inst->policies[i]) &&
+			limiter_record_taken(
+				s->opened.records, s->opened.n_records, &policy, other))
+			event(LEDGER_NAME_TAKEN, event_word("policy", inst->policies[i].name),
+				event_word("other", other));
+	}
 	ledger_store_forget(&s->opened);
 }
 
@@ -257,17 +240,6 @@ static void saving_failed(struct instance *inst, int error)
 	s->committing = false;
 }
 
-static void saving_succeeded(struct instance *inst)
-{
-	struct commit *s = inst->commit;
-
-	if (s->error)
-		event(LEDGER_SAVED, event_word("store", inst->config->ledger.store));
-	s->error = 0;
-	s->backoff_ns = s->retry_ns = 0;
-	s->saved = true;
-}
-
 static int put_limiter_record(
 	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
@@ -288,30 +260,23 @@ static int put_some(
 	return ret ? ret : s->n_put >= ROUND_MOST;
 }
 
-/* Saves the identity that a limiter without records received from its neighbours. */
-static void keep_identity(struct instance *inst)
-{
-	struct commit *s = inst->commit;
-	struct book_identity identity = limiter_identity(inst->limiter);
-	char text[BOOK_IDENTITY_TEXT];
-
-	if (book_identity_known(s->opened.identity) || !book_identity_known(identity) ||
-		store_set_identity(
-			s->opened.store, (struct store_identity){identity.high, identity.low}))
-		return;
-	s->opened.identity = identity;
-	book_identity_write(identity, text);
-	event(LEDGER_NAMED, event_word("identity", text));
-}
-
 /* Hands records over. Returns 0, -EAGAIN if there is none to save, or a negative errno. */
 static int hand_over_records(struct instance *inst, limiter_write write)
 {
 	struct commit *s = inst->commit;
+	struct book_identity identity = limiter_identity(inst->limiter);
+	char text[BOOK_IDENTITY_TEXT];
 	int ret;
 
 	s->n_put = 0;
-	keep_identity(inst);
+	/* Saves the identity that a limiter without records received from its neighbours. */
+	if (!book_identity_known(s->opened.identity) && book_identity_known(identity) &&
+		store_set_identity(s->opened.store,
+			(struct store_identity){identity.high, identity.low}) == 0) {
+		s->opened.identity = identity;
+		book_identity_write(identity, text);
+		event(LEDGER_NAMED, event_word("identity", text));
+	}
 	ret = limiter_save(inst->limiter, write, s);
 	if (ret == 0) {
 		ret = store_commit(s->opened.store);
@@ -369,12 +334,16 @@ static void watch_disk(struct instance *inst)
 	if (result == -EAGAIN)
 		return;
 	watch_sentinel(inst);
-	if (result == 0) {
-		saving_succeeded(inst);
+	if (result) {
+		limiter_save_failed(inst->limiter);
+		saving_failed(inst, result);
 		return;
 	}
-	limiter_save_failed(inst->limiter);
-	saving_failed(inst, result);
+	if (s->error)
+		event(LEDGER_SAVED, event_word("store", inst->config->ledger.store));
+	s->error = 0;
+	s->backoff_ns = s->retry_ns = 0;
+	s->saved = true;
 }
 
 static bool policy_is_recovering(const struct limiter *limiter, unsigned policy, uint64_t now)
@@ -401,15 +370,6 @@ unsigned commit_count_recovering(const struct instance *inst, uint64_t now)
 	return n;
 }
 
-/* Writes an event when a recovering limiter has all records of its neighbours. */
-static void say_when_known(struct instance *inst, uint64_t now)
-{
-	if (commit_count_recovering(inst, now) > 0)
-		return;
-	inst->commit->waiting = false;
-	event(LEDGER_RECOVERED);
-}
-
 static void end_ledger_save(struct instance *inst, uint64_t now)
 {
 	struct commit *s = inst->commit;
@@ -420,8 +380,10 @@ static void end_ledger_save(struct instance *inst, uint64_t now)
 	counters->rounds++;
 	counters->last_ns = now - s->began_ns;
 	counters->most_ns = RTE_MAX(counters->most_ns, counters->last_ns);
-	if (s->waiting)
-		say_when_known(inst, now);
+	if (s->waiting && commit_count_recovering(inst, now) == 0) {
+		s->waiting = false;
+		event(LEDGER_RECOVERED);
+	}
 }
 
 bool commit_advance(struct instance *inst)
@@ -460,15 +422,6 @@ uint64_t commit_next(const struct instance *inst)
 	if (s && !s->committing && s->retry_ns > now_ns)
 		return s->retry_ns;
 	return UINT64_MAX;
-}
-
-/* Waits for the disk. Its result does not matter because the records are saved once more. */
-static void await_disk(struct commit *s)
-{
-	struct pollfd fd = {.fd = store_fd(s->opened.store), .events = POLLIN};
-
-	if (poll(&fd, 1, LAST_MS) > 0)
-		(void)store_result(s->opened.store);
 }
 
 static int ms_until(const struct timespec *until)
@@ -511,8 +464,13 @@ void commit_last(struct instance *inst)
 		return;
 	if (s->committing)
 		limiter_save_failed(inst->limiter);
-	if (s->committing && !s->saved)
-		await_disk(s);
+	if (s->committing && !s->saved) {
+		struct pollfd fd = {.fd = store_fd(s->opened.store), .events = POLLIN};
+
+		/* The result does not matter because the records are saved once more. */
+		if (poll(&fd, 1, LAST_MS) > 0)
+			(void)store_result(s->opened.store);
+	}
 	s->committing = false;
 	if (limiter_uncommitted(inst->limiter))
 		(void)hand_over_records(

@@ -434,19 +434,6 @@ static bool receive_draw_answer(struct instance *inst, const struct etcd_answer 
 	}
 }
 
-static bool receive_answers(struct instance *inst)
-{
-	struct etcd_share *d = inst->etcd_share;
-	struct etcd_answer answer;
-	bool news = false;
-
-	while (d->etcd && etcd_answer(d->etcd, &answer) == 0) {
-		news |= receive_draw_answer(inst, &answer);
-		d->look_ns = 0;
-	}
-	return news;
-}
-
 /*
  * Returns true if traffic has waited longer than other limiters, or the disk, need to bring units.
  */
@@ -486,12 +473,6 @@ static uint64_t units_to_draw(const struct instance *inst, struct budget_share *
 	return share_size(&need);
 }
 
-static bool may_draw(const struct etcd_share *d, uint64_t now)
-{
-	return d->state != DRAW_FENCED && now >= d->retry_ns &&
-	       d->asked < (d->state == DRAW_CONNECTED ? ASKED_MOST : 1);
-}
-
 /* A policy that was removed and is back can have a pending request: it will get that answer. */
 static void ask_etcd(struct instance *inst, struct budget_share *a, uint64_t units, uint64_t now)
 {
@@ -512,24 +493,21 @@ static void ask_etcd(struct instance *inst, struct budget_share *a, uint64_t uni
 		a->next_ns = now + WRONG_NS;
 }
 
-static uint64_t refresh_ns(const struct instance *inst)
-{
-	uint64_t each = REFRESH_EACH_NS * inst->config->gossip.n_roster;
-
-	return RTE_MAX(REFRESH_NS, each * inst->etcd_share->budget_shares.n);
-}
-
 /* Returns true if units are spent or traffic waits, so that the next look is soon. */
 static bool check_budget_share(struct instance *inst, struct budget_share *a, uint64_t refresh)
 {
+	const struct etcd_share *d = inst->etcd_share;
 	uint64_t now = control_now(), units;
 	struct quota_view view;
+	bool may_draw;
 
 	if (!instance_budget(inst, a->policy, &view) || view.undated)
 		return false;
 	turn_draw_period(inst, a, view.period);
 	units = units_to_draw(inst, a, &view, now);
-	if (a->view.asked || now < a->next_ns || !may_draw(inst->etcd_share, now))
+	may_draw = d->state != DRAW_FENCED && now >= d->retry_ns &&
+		   d->asked < (d->state == DRAW_CONNECTED ? ASKED_MOST : 1);
+	if (a->view.asked || now < a->next_ns || !may_draw)
 		return view.pace > 0 || view.waiting;
 	if (units > 0 || !a->view.known || now - a->view.as_of_ns >= refresh)
 		ask_etcd(inst, a, units, now);
@@ -553,15 +531,20 @@ static bool open_etcd_if_due(const struct instance *inst, struct etcd_share *d, 
 bool etcd_share_look(struct instance *inst, uint64_t now_ns)
 {
 	struct etcd_share *d = inst->etcd_share;
-	bool active = false, news;
+	bool active = false, news = false;
 	uint64_t refresh, began, took;
+	struct etcd_answer answer;
 
 	if (!d)
 		return false;
-	news = receive_answers(inst);
+	while (d->etcd && etcd_answer(d->etcd, &answer) == 0) {
+		news |= receive_draw_answer(inst, &answer);
+		d->look_ns = 0;
+	}
 	if (now_ns < etcd_share_next(inst) || !open_etcd_if_due(inst, d, now_ns))
 		return news;
-	refresh = refresh_ns(inst);
+	refresh = REFRESH_EACH_NS * inst->config->gossip.n_roster * d->budget_shares.n;
+	refresh = RTE_MAX(REFRESH_NS, refresh);
 	began = control_now();
 	for (unsigned i = 0; i < d->budget_shares.n; i++)
 		active |= check_budget_share(

@@ -28,54 +28,27 @@ struct store_reading {
 	unsigned room;
 };
 
-static int grow_ledger_records(struct store_reading *reading)
-{
-	struct ledger_store *into = reading->into;
-	unsigned room = into->n_records + into->n_records / 2 + 16;
-	struct limiter_record *records;
-
-	if (into->n_records < reading->room)
-		return 0;
-	records = realloc(into->records, room * sizeof(*records));
-	if (!records)
-		return -ENOMEM;
-	into->records = records;
-	reading->room = room;
-	return 0;
-}
-
 static int add_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct store_reading *reading = context;
 	struct ledger_store *into = reading->into;
+	unsigned room = into->n_records + into->n_records / 2 + 16;
+	struct limiter_record *records;
 	void *copy;
 
-	if (grow_ledger_records(reading))
-		return -ENOMEM;
+	if (into->n_records == reading->room) {
+		records = realloc(into->records, room * sizeof(*records));
+		if (!records)
+			return -ENOMEM;
+		into->records = records;
+		reading->room = room;
+	}
 	copy = malloc(len + 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, record, len);
 	into->records[into->n_records++] = (struct limiter_record){reading->kind, id, copy, len};
 	return 0;
-}
-
-static int read_records(struct ledger_store *opened)
-{
-	struct store_reading reading = {.into = opened, .kind = LIMITER_RATES};
-	int ret = store_each(opened->store, LIMITER_RATES, add_record, &reading);
-
-	reading.kind = LIMITER_UNITS;
-	return ret ? ret : store_each(opened->store, LIMITER_UNITS, add_record, &reading);
-}
-
-/* A link leads out of the directory, and opening a pipe or a device could block the start. */
-static int refuse_type(const char *path, const char *file, struct trusted_refusal *refusal)
-{
-	snprintf(refusal->what, sizeof(refusal->what), "%s is a link, a pipe or a device", file);
-	snprintf(refusal->expected, sizeof(refusal->expected), "a regular file");
-	snprintf(refusal->remedy, sizeof(refusal->remedy), "ls -l %s, then move it away", path);
-	return -EPERM;
 }
 
 int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal *refusal)
@@ -90,15 +63,24 @@ int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal
 		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
 		if (lstat(path, &status))
 			continue;
-		ret = S_ISREG(status.st_mode)
-			      ? trusted_status(path, &status, user, S_IWGRP | S_IWOTH, refusal)
-			      : refuse_type(path, files[i], refusal);
+		if (S_ISREG(status.st_mode)) {
+			ret = trusted_status(path, &status, user, S_IWGRP | S_IWOTH, refusal);
+			continue;
+		}
+		/* A link leads out of the directory, and opening a pipe or a device could block. */
+		snprintf(refusal->what, sizeof(refusal->what), "%s is a link, a pipe or a device",
+			files[i]);
+		snprintf(refusal->expected, sizeof(refusal->expected), "a regular file");
+		snprintf(refusal->remedy, sizeof(refusal->remedy), "ls -l %s, then move it away",
+			path);
+		ret = -EPERM;
 	}
 	return ret == -EPERM ? ret : 0;
 }
 
 int ledger_store_open(const char *directory, bool make, struct ledger_store *out)
 {
+	struct store_reading reading = {.into = out};
 	struct trusted_refusal refusal;
 	int ret;
 
@@ -116,7 +98,11 @@ int ledger_store_open(const char *directory, bool make, struct ledger_store *out
 	out->recovering = store_recovering(out->store);
 	out->identity = (struct book_identity){
 		store_identity(out->store).high, store_identity(out->store).low};
-	ret = read_records(out);
+	reading.kind = LIMITER_RATES;
+	ret = store_each(out->store, LIMITER_RATES, add_record, &reading);
+	reading.kind = LIMITER_UNITS;
+	if (ret == 0)
+		ret = store_each(out->store, LIMITER_UNITS, add_record, &reading);
 	if (ret)
 		ledger_store_close(out);
 	return ret;
@@ -253,21 +239,6 @@ static int choose_identity(const char *command, const char *typed, struct book_i
 	return -EINVAL;
 }
 
-/* Prints the next step at the other limiters, if this one has made the identity. */
-static void print_next_step(
-	const char *command, const struct config *config, struct book_identity identity)
-{
-	char text[BOOK_IDENTITY_TEXT];
-
-	book_identity_write(identity, text);
-	if (config->gossip.n_roster > 1)
-		printf("at each of the %u other limiters of the group type\n"
-		       "    weir %s %s CONFIG\n"
-		       "with its own CONFIG: limiters with different identities do not exchange "
-		       "rates or quotas\n",
-			config->gossip.n_roster - 1, command, text);
-}
-
 int new_ledger(const struct config *config, const char *typed)
 {
 	const char *directory = config->ledger.store;
@@ -287,8 +258,12 @@ int new_ledger(const struct config *config, const char *typed)
 	book_identity_write(identity, text);
 	printf("%s: an empty ledger %s: limiter %s has never run, and begins with its shares\n",
 		directory, text, config->limiter);
-	if (!typed)
-		print_next_step("--new-ledger", config, identity);
+	if (!typed && config->gossip.n_roster > 1)
+		printf("at each of the %u other limiters of the group type\n"
+		       "    weir --new-ledger %s CONFIG\n"
+		       "with its own CONFIG: limiters with different identities do not exchange "
+		       "rates or quotas\n",
+			config->gossip.n_roster - 1, text);
 	if (!config_needs_ledger(config))
 		printf("no policy needs it yet: none is \"hard\", and none has a \"total\"\n");
 	return 0;

@@ -72,17 +72,6 @@ static void say_foreign(struct watched_neighbour *said, const struct limiter_nei
 		event(LEDGER_COMMON, event_word("peer", name));
 }
 
-static void say_invalid(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
-	const char *name, uint64_t now_ns)
-{
-	if (neighbour->invalid == said->invalid || !may_say(said->invalid_ns, now_ns))
-		return;
-	said->invalid_ns = now_ns;
-	event(LEDGER_INVALID, event_word("peer", name),
-		event_count("times", neighbour->invalid - said->invalid));
-	said->invalid = neighbour->invalid;
-}
-
 static void log_twice(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
 	const struct instance *inst, unsigned peer, uint64_t now_ns)
 {
@@ -118,16 +107,6 @@ static void log_closure(struct ledger_watch *watch, const struct instance *inst,
 	}
 }
 
-static void say_collided(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
-	const char *name, uint64_t now_ns)
-{
-	if (neighbour->collided == said->collided || !may_say(said->collided_ns, now_ns))
-		return;
-	said->collided_ns = now_ns;
-	said->collided = neighbour->collided;
-	event(LEDGER_COLLIDED, event_word("peer", name));
-}
-
 void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns)
 {
 	struct book_identity ours = limiter_identity(inst->limiter);
@@ -139,16 +118,26 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 	log_closure(watch, inst, now_ns);
 	for (unsigned i = 0; i < watch->n; i++) {
 		const char *name = inst->config->gossip.roster[i].name;
+		struct watched_neighbour *said = &watch->of[i];
 
 		if (!limiter_neighbour(inst->limiter, i, &neighbour))
 			continue;
-		if (neighbour.invalid != watch->of[i].counted)
-			watch->of[i].grew_ns = now_ns;
-		watch->of[i].counted = neighbour.invalid;
-		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
-		say_invalid(&watch->of[i], &neighbour, name, now_ns);
-		log_twice(&watch->of[i], &neighbour, inst, i, now_ns);
-		say_collided(&watch->of[i], &neighbour, name, now_ns);
+		if (neighbour.invalid != said->counted)
+			said->grew_ns = now_ns;
+		said->counted = neighbour.invalid;
+		say_foreign(said, &neighbour, name, ours, now_ns);
+		if (neighbour.invalid != said->invalid && may_say(said->invalid_ns, now_ns)) {
+			said->invalid_ns = now_ns;
+			event(LEDGER_INVALID, event_word("peer", name),
+				event_count("times", neighbour.invalid - said->invalid));
+			said->invalid = neighbour.invalid;
+		}
+		log_twice(said, &neighbour, inst, i, now_ns);
+		if (neighbour.collided != said->collided && may_say(said->collided_ns, now_ns)) {
+			said->collided_ns = now_ns;
+			said->collided = neighbour.collided;
+			event(LEDGER_COLLIDED, event_word("peer", name));
+		}
 	}
 }
 
