@@ -94,15 +94,6 @@ static void credits_remove(struct instance *inst, uint32_t slot)
 	inst->credits->slots[slot] = NULL;
 }
 
-static void link_credit(struct instance *inst, struct slot_credit *mine)
-{
-	mine->next = inst->credits->first;
-	if (mine->next)
-		mine->next->link = &mine->next;
-	mine->link = &inst->credits->first;
-	inst->credits->first = mine;
-}
-
 /* A policy that has moved has its credit already. */
 static void credits_begin(struct instance *inst, unsigned policy)
 {
@@ -112,7 +103,11 @@ static void credits_begin(struct instance *inst, unsigned policy)
 	if (!mine || mine->link)
 		return;
 	credit_account_begin(&mine->account, &owner, control_now());
-	link_credit(inst, mine);
+	mine->next = inst->credits->first;
+	if (mine->next)
+		mine->next->link = &mine->next;
+	mine->link = &inst->credits->first;
+	inst->credits->first = mine;
 	inst->credits->next_ns = 0;
 }
 

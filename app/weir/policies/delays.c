@@ -66,22 +66,16 @@ void delay_window_mark(
 	}
 }
 
-/* Returns the newest mark that is old enough, otherwise the oldest. */
-static unsigned begin_of(const struct delay_window_marks *marks, uint64_t length, uint64_t now_ns)
-{
-	unsigned i = marks->newest;
-
-	for (unsigned n = 1; n < DELAY_WINDOW_MARKS && now_ns - marks->ns[i] < length; n++)
-		i = (i + DELAY_WINDOW_MARKS - 1) % DELAY_WINDOW_MARKS;
-	return i;
-}
-
 uint64_t delay_window_sum(const struct delay_window *delay_window, enum delay_window_window window,
 	const struct delay_sum *total, uint64_t now_ns, struct delay_sum *sum)
 {
 	const struct delay_window_marks *marks = &delay_window->windows[window];
-	unsigned from = begin_of(marks, lengths[window], now_ns);
+	unsigned from = marks->newest;
 
+	/* From the newest mark that is old enough, otherwise from the oldest. */
+	for (unsigned n = 1; n < DELAY_WINDOW_MARKS && now_ns - marks->ns[from] < lengths[window];
+		n++)
+		from = (from + DELAY_WINDOW_MARKS - 1) % DELAY_WINDOW_MARKS;
 	/* 32 bits are enough for counts below 2^32. */
 	for (unsigned b = 0; b < DELAY_BINS; b++)
 		sum->bins[b] = (uint32_t)((uint32_t)total->bins[b] - marks->bins[from][b]);
@@ -177,14 +171,6 @@ static void fold_delays(struct instance *inst, uint32_t slot)
 		delay_fold(&sums[w], &worker_shape(&inst->workers[w], slot)->delay);
 }
 
-static void add_worker(struct delays_totals *totals, const struct policy_shape *shape)
-{
-	totals->waited += counter_read(&shape->waited);
-	totals->marked += counter_read(&shape->marked);
-	for (unsigned i = 0; i < DROP_SHAPE_REASONS; i++)
-		totals->dropped[i] += counter_read(&shape->dropped[i]);
-}
-
 /* Adds the counts of the slot itself; nothing if no packets wait there. */
 static void add_slot(struct instance *inst, uint32_t slot, struct delays_totals *totals)
 {
@@ -192,8 +178,13 @@ static void add_slot(struct instance *inst, uint32_t slot, struct delays_totals 
 
 	fold_delays(inst, slot);
 	for (unsigned w = 0; sums && w < inst->config->n_workers; w++) {
+		const struct policy_shape *shape = worker_shape(&inst->workers[w], slot);
+
 		delay_merge(&totals->delay, &sums[w]);
-		add_worker(totals, worker_shape(&inst->workers[w], slot));
+		totals->waited += counter_read(&shape->waited);
+		totals->marked += counter_read(&shape->marked);
+		for (unsigned i = 0; i < DROP_SHAPE_REASONS; i++)
+			totals->dropped[i] += counter_read(&shape->dropped[i]);
 	}
 }
 

@@ -21,38 +21,22 @@ void grace_begin_snapshot(struct grace *grace, const struct instance *inst)
 	grace->generation = inst->publisher.current->generation;
 }
 
-static bool all_moved(const struct grace *grace, const struct instance *inst)
+bool grace_done(struct grace *grace, const struct instance *inst)
 {
-	for (unsigned w = 0; w < inst->config->n_workers; w++) {
-		/*
-		 * Acquire pairs with the release in move(): packets that it sent before it stored
-		 * this.
-		 */
+	const unsigned n_workers = inst->config->n_workers;
+
+	for (unsigned w = 0; w < n_workers; w++) {
+		/* Acquire pairs with the release in move(): packets that it sent before. */
 		uint64_t seen = __atomic_load_n(&inst->workers[w].generation, __ATOMIC_ACQUIRE);
 
 		if (seen < grace->generation)
 			return false;
 	}
-	return true;
-}
-
-static bool all_taken(const struct grace *grace, const struct instance *inst)
-{
-	for (unsigned w = 0; w < inst->config->n_workers; w++)
+	for (unsigned w = 0; !grace->taken && w < n_workers; w++)
 		if (!limit_ring_taken(&inst->workers[w].limit_ring, grace->marks[w]))
 			return false;
-	return true;
-}
-
-bool grace_done(struct grace *grace, const struct instance *inst)
-{
-	if (!all_moved(grace, inst))
-		return false;
-	if (!grace->taken) {
-		if (!all_taken(grace, inst))
-			return false;
+	if (!grace->taken)
 		grace->moment = publisher_moment(&inst->publisher);
-		grace->taken = true;
-	}
+	grace->taken = true;
 	return publisher_is_past(&inst->publisher, grace->moment);
 }

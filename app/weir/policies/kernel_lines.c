@@ -33,18 +33,6 @@ struct kernel_lines {
 	unsigned n_free;
 };
 
-static uint32_t take_sample(struct kernel_lines *lines)
-{
-	return lines->n_free ? lines->free[--lines->n_free] : PLANE_UNSAMPLED;
-}
-
-static void give_sample(struct kernel_lines *lines, uint32_t slot)
-{
-	if (lines->sample_of[slot] != PLANE_UNSAMPLED)
-		lines->free[lines->n_free++] = lines->sample_of[slot];
-	lines->sample_of[slot] = PLANE_UNSAMPLED;
-}
-
 /*
  * Returns true if the kernel has lines of the policy, also if workers decide its packets (trials).
  */
@@ -96,6 +84,7 @@ static void prepare_line(struct instance *inst, unsigned cpu, const struct polic
 static int kernel_prepare(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
+	struct kernel_lines *lines = inst->kernel_lines;
 	struct limit_profile profile;
 	uint32_t sample = PLANE_UNSAMPLED;
 	int ret = 0;
@@ -105,8 +94,10 @@ static int kernel_prepare(
 	hold_lines(inst, slot, policy, false);
 	*plane_book(inst->plane, slot) = (struct plane_book){0};
 	memcpy(plane_book(inst->plane, slot)->name, policy->name, sizeof(policy->name));
+	if (has_lines(policy) && policy_samples_flows(policy) && lines->n_free > 0)
+		sample = lines->free[--lines->n_free];
 	if (has_lines(policy) && policy_samples_flows(policy))
-		sample = inst->kernel_lines->sample_of[slot] = take_sample(inst->kernel_lines);
+		lines->sample_of[slot] = sample;
 	if (!has_lines(policy) || (policy_samples_flows(policy) && sample == PLANE_UNSAMPLED))
 		return 0;
 	ret = policy_whole_profile(inst, policy, slot, hz, &profile);
@@ -122,29 +113,21 @@ static int kernel_prepare(
  */
 #define RATE_FINER ((double)(1 << 20))
 
-/*
- * Returns the part of a soft limit that ends. A part always remains, however many limiters there
- * are: otherwise the wire would be closed.
- */
-static uint8_t soft_ending(double local, double part)
-{
-	uint8_t ending = expiry_ending(
-		(uint64_t)(local * RATE_FINER), (uint64_t)(part * RATE_FINER));
-
-	return ending < EXPIRY_PARTS ? ending : EXPIRY_PARTS - 1;
-}
-
 /* Returns the part of a limiter's local limit that ends with its lease. */
 static uint8_t ending_of(
 	const struct instance *inst, const struct policy *policy, const struct limiter_view *view)
 {
 	unsigned n = inst->config->gossip.n_roster;
+	uint8_t ending;
 
 	if (policy_is_hard(policy))
 		return view->ending;
 	if (!policy->allocator->gossips || n < 2)
 		return 0;
-	return soft_ending(view->local_limit, view->limit / n);
+	ending = expiry_ending((uint64_t)(view->local_limit * RATE_FINER),
+		(uint64_t)(view->limit / n * RATE_FINER));
+	/* A part always remains, however many limiters there are, or the wire would be closed. */
+	return ending < EXPIRY_PARTS ? ending : EXPIRY_PARTS - 1;
 }
 
 static void set_soft(struct instance *inst, uint32_t slot, uint8_t ending)
@@ -158,21 +141,6 @@ static void kernel_change(struct instance *inst, unsigned policy)
 
 	if (inst->plane)
 		hold_lines(inst, slot, &inst->policies[policy], inst->engine.slots[slot].kernel);
-}
-
-/* Adds the counts of a CPU in a slot. */
-static void add_line(struct instance *inst, uint32_t slot, unsigned line, struct plane_book *book)
-{
-	const struct police_totals *packets = engine_totals_of(&inst->engine, slot, line);
-	const struct policy_state *state = &inst->engine.workers[line].states[slot];
-	uint64_t dropped_bytes = counter_read(&state->dropped_bytes);
-
-	book->passed_packets += packets->packets - packets->dropped_packets;
-	book->passed_bytes += counter_read(&state->bytes) - dropped_bytes;
-	book->dropped_packets += packets->dropped_packets;
-	book->dropped_bytes += dropped_bytes;
-	book->over_packets += counter_read(&state->over.packets);
-	book->over_bytes += counter_read(&state->over.bytes);
 }
 
 static void add_book(struct plane_book *book, const struct plane_book *more)
@@ -194,14 +162,26 @@ static void kernel_moved(struct instance *inst, uint32_t from, uint32_t to)
 		return;
 	sum = *plane_book(inst->plane, to);
 	add_book(&sum, plane_book(inst->plane, from));
-	for (unsigned w = inst->engine.n_workers; w < engine_lines_of(&inst->engine, from); w++)
-		add_line(inst, from, w, &sum);
+	for (unsigned w = inst->engine.n_workers; w < engine_lines_of(&inst->engine, from); w++) {
+		const struct police_totals *packets = engine_totals_of(&inst->engine, from, w);
+		const struct policy_state *state = &inst->engine.workers[w].states[from];
+		uint64_t dropped_bytes = counter_read(&state->dropped_bytes);
+
+		sum.passed_packets += packets->packets - packets->dropped_packets;
+		sum.passed_bytes += counter_read(&state->bytes) - dropped_bytes;
+		sum.dropped_packets += packets->dropped_packets;
+		sum.dropped_bytes += dropped_bytes;
+		sum.over_packets += counter_read(&state->over.packets);
+		sum.over_bytes += counter_read(&state->over.bytes);
+	}
 	*plane_book(inst->plane, to) = sum;
 	plane_book(inst->plane, from)->name[0] = '\0';
 }
 
 static void kernel_remove(struct instance *inst, uint32_t slot)
 {
+	struct kernel_lines *lines = inst->kernel_lines;
+
 	if (!inst->plane)
 		return;
 	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++) {
@@ -211,7 +191,9 @@ static void kernel_remove(struct instance *inst, uint32_t slot)
 	set_soft(inst, slot, 0);
 	inst->engine.shared_buckets[slot] = (struct shared_bucket){0};
 	plane_book(inst->plane, slot)->name[0] = '\0';
-	give_sample(inst->kernel_lines, slot);
+	if (lines->sample_of[slot] != PLANE_UNSAMPLED)
+		lines->free[lines->n_free++] = lines->sample_of[slot];
+	lines->sample_of[slot] = PLANE_UNSAMPLED;
 }
 
 const struct policy_part kernel_part = {
@@ -231,30 +213,26 @@ struct shared_bucket *kernel_lines_buckets(const struct instance *inst)
 	return plane_buckets(inst->plane);
 }
 
-static int make_lines(struct instance *inst)
-{
-	struct kernel_lines *lines = inst->kernel_lines;
-
-	lines->sample_of = malloc(inst->slots.capacity * sizeof(*lines->sample_of));
-	lines->free = malloc(PLANE_SAMPLES * sizeof(*lines->free));
-	lines->ending = calloc(inst->slots.capacity, sizeof(*lines->ending));
-	lines->soft = calloc(inst->slots.capacity, sizeof(*lines->soft));
-	lines->whole = calloc(inst->slots.capacity, sizeof(*lines->whole));
-	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft || !lines->whole)
-		return -ENOMEM;
-	memset(lines->sample_of, 0xff, inst->slots.capacity * sizeof(*lines->sample_of));
-	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
-		lines->free[lines->n_free++] = PLANE_SAMPLES - 1 - i;
-	return 0;
-}
-
 int kernel_lines_start(struct instance *inst)
 {
+	const size_t slots = inst->slots.capacity;
+	struct kernel_lines *lines;
+
 	if (!inst->plane)
 		return 0;
-	inst->kernel_lines = calloc(1, sizeof(*inst->kernel_lines));
-	if (!inst->kernel_lines || make_lines(inst))
+	lines = inst->kernel_lines = calloc(1, sizeof(*lines));
+	if (!lines)
 		return -ENOMEM;
+	lines->sample_of = malloc(slots * sizeof(*lines->sample_of));
+	lines->free = malloc(PLANE_SAMPLES * sizeof(*lines->free));
+	lines->ending = calloc(slots, sizeof(*lines->ending));
+	lines->soft = calloc(slots, sizeof(*lines->soft));
+	lines->whole = calloc(slots, sizeof(*lines->whole));
+	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft || !lines->whole)
+		return -ENOMEM;
+	memset(lines->sample_of, 0xff, slots * sizeof(*lines->sample_of));
+	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
+		lines->free[lines->n_free++] = PLANE_SAMPLES - 1 - i;
 	expiry_init(plane_membership(inst->plane), 0, UINT64_MAX);
 	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++) {
 		struct engine_worker *mine = &inst->engine.workers[inst->engine.n_workers + cpu];
@@ -389,12 +367,6 @@ static void each_inherited(struct instance *inst,
 	}
 }
 
-/* Returns false for hard limits: their leftover units can be promised by now, and are dropped. */
-static bool keeps_tokens(const struct instance *inst, uint32_t slot)
-{
-	return !policy_is_never_exceeded(&inst->policies[inst->slots.policy[slot]]);
-}
-
 static void set_rate(struct shared_bucket *shared, uint64_t rate, uint64_t now)
 {
 	struct shared_bucket_profile profile = shared_bucket_read(shared);
@@ -405,16 +377,18 @@ static void set_rate(struct shared_bucket *shared, uint64_t rate, uint64_t now)
 
 static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
 {
-	if (keeps_tokens(inst, slot))
+	/* leftover units of hard limits can be promised by now, and are dropped */
+	if (!policy_is_never_exceeded(&inst->policies[inst->slots.policy[slot]]))
 		__atomic_fetch_sub(&inst->engine.shared_buckets[slot].state.allow_at,
 			units << GCRA_SHIFT, __ATOMIC_RELAXED);
 }
 
-static void carry_book(struct instance *inst, uint32_t slot)
+static void adopt_counts(struct instance *inst, const struct inherited *inherited)
 {
-	const struct plane_book *book = plane_book(inst->plane, slot);
+	struct plane_book *book = plane_book(inst->plane, inherited->slot);
 
-	inst->carried_over[slot].before = (struct policy_totals){
+	add_book(book, &inherited->previous.book);
+	inst->carried_over[inherited->slot].before = (struct policy_totals){
 		.passed_packets = book->passed_packets,
 		.passed_bytes = book->passed_bytes,
 		.dropped_packets = book->dropped_packets,
@@ -422,12 +396,6 @@ static void carry_book(struct instance *inst, uint32_t slot)
 		.over_packets = book->over_packets,
 		.over_bytes = book->over_bytes,
 	};
-}
-
-static void adopt_counts(struct instance *inst, const struct inherited *inherited)
-{
-	add_book(plane_book(inst->plane, inherited->slot), &inherited->previous.book);
-	carry_book(inst, inherited->slot);
 }
 
 static void empty_bucket(struct instance *inst, uint32_t slot, uint64_t now)
@@ -506,27 +474,21 @@ static void close_policy(struct instance *inst, const struct inherited *inherite
 		give_units(inst, inherited->slot, inherited->previous.held);
 }
 
-/*
- * Empties all buckets: previous programs might just have passed a burst of each policy, which
- * cannot be read.
- */
-static void begin_empty(struct instance *inst, const char *why)
-{
-	uint64_t now = tick_now();
-
-	event(PLANE_NOT_INHERITED, event_word("why", why));
-	for (unsigned i = 0; i < inst->n_policies; i++)
-		if (inst->engine.slots[inst->slots.of[i]].kernel)
-			empty_bucket(inst, inst->slots.of[i], now);
-}
-
 void kernel_lines_adopt(struct instance *inst)
 {
+	uint64_t now;
+
 	if (!inst->plane)
 		return;
 	each_inherited(inst, adopt_policy);
-	if (plane_refused(inst->plane))
-		begin_empty(inst, plane_refused(inst->plane));
+	if (!plane_refused(inst->plane))
+		return;
+	event(PLANE_NOT_INHERITED, event_word("why", plane_refused(inst->plane)));
+	/* Previous programs might just have passed a burst of each policy, which cannot be read. */
+	now = tick_now();
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		if (inst->engine.slots[inst->slots.of[i]].kernel)
+			empty_bucket(inst, inst->slots.of[i], now);
 }
 
 void kernel_lines_settle(struct instance *inst)
@@ -567,36 +529,27 @@ void kernel_lines_publish_time(struct instance *inst)
 		plane_set_time(inst->plane, clock->last.ns, clock->last.tsc, clock->hz);
 }
 
-/* Makes the bucket empty at any time of any clock. */
-static void close_bucket(struct shared_bucket *shared)
-{
-	struct shared_bucket_profile profile = shared_bucket_read(shared);
-
-	profile.rate = profile.burst = 0;
-	shared_bucket_write(shared, &profile);
-}
-
-/* Restarts the buckets in the next rounds of publish(); closes those of hard limits until then. */
-static void restart_buckets(struct instance *inst)
-{
-	for (unsigned i = 0; i < inst->n_policies; i++) {
-		uint32_t slot = inst->slots.of[i];
-
-		if (!inst->engine.slots[slot].kernel)
-			continue;
-		if (must_be_held(&inst->policies[i]))
-			close_bucket(&inst->engine.shared_buckets[slot]);
-		inst->engine.slots[slot].restarts = true;
-		dirty_mark(&inst->dirty, slot);
-	}
-}
-
 /* CPUs derive ticks from CLOCK_BOOTTIME, so they are where the TSC would be without the jump. */
 void kernel_lines_clock(struct instance *inst, enum tsc_news news)
 {
+	const bool back = news == TSC_SET_BACK || (news == TSC_JUMPED && inst->clock.jumped_ns < 0);
+
 	if (!inst->plane)
 		return;
-	if (news == TSC_SET_BACK || (news == TSC_JUMPED && inst->clock.jumped_ns < 0))
-		restart_buckets(inst);
+	/* The next rounds of publish() restart the buckets. Hard limits are closed until then. */
+	for (unsigned i = 0; back && i < inst->n_policies; i++) {
+		uint32_t slot = inst->slots.of[i];
+		struct shared_bucket_profile profile;
+
+		if (!inst->engine.slots[slot].kernel)
+			continue;
+		if (must_be_held(&inst->policies[i])) { /* empty at any time of any clock */
+			profile = shared_bucket_read(&inst->engine.shared_buckets[slot]);
+			profile.rate = profile.burst = 0;
+			shared_bucket_write(&inst->engine.shared_buckets[slot], &profile);
+		}
+		inst->engine.slots[slot].restarts = true;
+		dirty_mark(&inst->dirty, slot);
+	}
 	kernel_lines_publish_time(inst);
 }

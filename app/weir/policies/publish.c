@@ -136,19 +136,6 @@ static void catch_up(struct instance *inst, unsigned worker)
 	}
 }
 
-static void publish_round(struct instance *inst)
-{
-	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
-		uint32_t slot = dirty_next(&inst->dirty);
-		unsigned policy = inst->slots.policy[slot];
-		struct engine_limit limit = published_limit(inst, policy);
-
-		kernel_lines_before(inst, policy, &limit.view);
-		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
-		dirty_published(&inst->dirty, slot);
-	}
-}
-
 void publish_never(struct instance *inst, uint32_t slot)
 {
 	dirty_clear(&inst->dirty, slot);
@@ -206,7 +193,15 @@ bool publish_rest(struct instance *inst)
 	renewal_shorten(inst);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		catch_up(inst, w);
-	publish_round(inst);
+	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
+		uint32_t slot = dirty_next(&inst->dirty);
+		unsigned policy = inst->slots.policy[slot];
+		struct engine_limit limit = published_limit(inst, policy);
+
+		kernel_lines_before(inst, policy, &limit.view);
+		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
+		dirty_published(&inst->dirty, slot);
+	}
 	return publish_is_done(inst);
 }
 

@@ -98,39 +98,20 @@ void rebalance_change(struct rebalance *rebalance, const struct rebalance_params
 	rebalance->resting = 0;
 }
 
-static double sum_rates(const double *rates)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < RETA_SIZE; i++)
-		sum += rates[i];
-	return sum;
-}
-
 /* Neighbours that burst together are distributed in turn; others, the largest first. */
 static void set_sources(struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
-	double least = fmax(sum_rates(seen->rates) / RETA_SIZE * RATE_LEAST, 1e-3);
+	double sum = 0, least;
 
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		sum += seen->rates[i];
+	least = fmax(sum / RETA_SIZE * RATE_LEAST, 1e-3);
 	for (unsigned i = 0; i < RETA_SIZE; i++)
 		rebalance->sources[i] = (struct place_source){
 			.rate = fmax(seen->rates[i], least),
 			.batch = seen->batch,
 			.group = rebalance->params.grouped ? 1 + i : 0,
 		};
-}
-
-/* Returns the average cost of a unit. The workers are alike. */
-static double mean_cost(const struct rebalance *rebalance, const struct rebalance_seen *seen)
-{
-	double sum = 0;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
-		sum += seen->workers[i].cost;
-		n += seen->workers[i].cost > 0;
-	}
-	return n ? sum / n : COST_UNKNOWN / seen->batch;
 }
 
 /*
@@ -160,8 +141,15 @@ static void make_rebalance_room(struct rebalance *rebalance)
 
 static void set_brokers(struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
 {
-	double cost = mean_cost(rebalance, seen);
+	double sum = 0, cost;
+	unsigned n = 0;
 
+	/* The average cost of a unit: the workers are alike. */
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
+		sum += seen->workers[i].cost;
+		n += seen->workers[i].cost > 0;
+	}
+	cost = n ? sum / n : COST_UNKNOWN / seen->batch;
 	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
 		const struct rebalance_worker *worker = &seen->workers[i];
 
@@ -176,28 +164,22 @@ static void set_brokers(struct rebalance *rebalance, const struct rebalance_seen
 	rebalance->brokers[rebalance->home].capacity *= HOME_BONUS;
 }
 
-/* Returns the time that packets of the slowest worker wait for tokens. */
-static double token_delay(const struct rebalance *rebalance, const struct rebalance_seen *seen)
-{
-	double delay = 0;
-
-	for (unsigned i = 0; i < rebalance->params.n_workers; i++)
-		if (seen->workers[i].packets >= WORKER_LEAST)
-			delay = fmax(delay, seen->workers[i].p99 - seen->workers[i].added);
-	return delay;
-}
-
 static int pose_problem(struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
 {
 	double slo = rebalance->params.slo;
+	double token_delay = 0; /* how long packets of the slowest worker wait for tokens */
 
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++)
+		if (seen->workers[i].packets >= WORKER_LEAST)
+			token_delay = fmax(
+				token_delay, seen->workers[i].p99 - seen->workers[i].added);
 	set_sources(rebalance, seen);
 	set_brokers(rebalance, seen, use);
 	rebalance->problem = (struct place_problem){
 		.aggregate = {.limit = LIMIT_NONE,
 			.burst = LIMIT_NONE,
 			.slo = slo,
-			.constant = fmin(token_delay(rebalance, seen), slo * (1 - BLAME))},
+			.constant = fmin(token_delay, slo * (1 - BLAME))},
 		.sources = rebalance->sources,
 		.n_sources = RETA_SIZE,
 		.brokers = rebalance->brokers,
@@ -235,21 +217,6 @@ static uint8_t rebalance_worker_of(const struct rebalance *rebalance, unsigned b
 	return (uint8_t)least;
 }
 
-static bool apply_placement(struct rebalance *rebalance)
-{
-	bool changed = false;
-
-	for (unsigned i = 0; i < RETA_SIZE; i++) {
-		uint8_t worker = rebalance_worker_of(rebalance, i);
-
-		changed |= rebalance->wanted[i] != worker;
-		rebalance->wanted[i] = worker;
-	}
-	rebalance->used = count_used(rebalance->wanted);
-	rebalance->changes += changed;
-	return changed;
-}
-
 /*
  * Returns the delay that the fit uses for a worker. Delay that it did not cause is no failure of
  * the trial.
@@ -275,45 +242,26 @@ static void worker_verdicts(const struct rebalance *rebalance, const struct reba
 				 : 0;
 }
 
-/*
- * Returns true if a worker misses the objective by its own delay. Sets *tokens if any worker misses
- * it for any reason.
- */
-static bool is_missed(
-	const struct rebalance *rebalance, const struct rebalance_seen *seen, bool *tokens)
-{
-	bool missed = false;
-
-	*tokens = false;
-	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
-		const struct rebalance_worker *worker = &seen->workers[i];
-
-		missed |= worker_verdict(rebalance, worker) > rebalance->params.slo;
-		*tokens |= worker->packets >= WORKER_LEAST && worker->p99 > rebalance->params.slo;
-	}
-	return missed;
-}
-
-/* After a gathering without success, doubles the time until the next one. */
-static void gathering_adapt(struct rebalance *rebalance)
-{
-	if (!rebalance->gathering)
-		return;
-	if (rebalance->used < rebalance->used_before)
-		rebalance->patience = CALM_ROUNDS;
-	else if (rebalance->patience < CALM_MOST)
-		rebalance->patience *= 2;
-}
-
 static bool conclude_trial(struct rebalance *rebalance, enum place_fit_state state)
 {
-	bool changed = apply_placement(rebalance);
+	bool changed = false;
 
+	for (unsigned i = 0; i < RETA_SIZE; i++) {
+		uint8_t worker = rebalance_worker_of(rebalance, i);
+
+		changed |= rebalance->wanted[i] != worker;
+		rebalance->wanted[i] = worker;
+	}
+	rebalance->used = count_used(rebalance->wanted);
+	rebalance->changes += changed;
 	if (state == PLACE_MEASURE) {
 		rebalance->trials++;
 		return changed;
 	}
-	gathering_adapt(rebalance);
+	if (rebalance->gathering && rebalance->used < rebalance->used_before)
+		rebalance->patience = CALM_ROUNDS;
+	else if (rebalance->gathering && rebalance->patience < CALM_MOST)
+		rebalance->patience *= 2; /* after a gathering without success */
 	end_trial(rebalance);
 	rebalance->calm = 0;
 	rebalance->state = state == PLACE_SETTLED ? REBALANCE_SETTLED : REBALANCE_FULL;
@@ -367,22 +315,17 @@ static bool try_placement(
 	return conclude_trial(rebalance, missed ? skip_known(rebalance, seen, state) : state);
 }
 
-/* Returns true after enough rounds in which fewer workers had room, or after new parameters. */
-static bool is_calm(struct rebalance *rebalance, const struct rebalance_seen *seen)
-{
-	unsigned least = fewest_workers(rebalance, seen, USE_MOST * SPARE);
-
-	if (least >= rebalance->used && rebalance->calm < rebalance->patience)
-		rebalance->calm = 0;
-	else
-		rebalance->calm++;
-	return rebalance->calm >= rebalance->patience;
-}
-
 static bool review_round(struct rebalance *rebalance, const struct rebalance_seen *seen)
 {
-	bool tokens, missed = is_missed(rebalance, seen, &tokens);
+	bool missed = false; /* a worker misses the objective by its own delay */
+	bool tokens = false; /* a worker misses it for any reason */
 
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
+		const struct rebalance_worker *worker = &seen->workers[i];
+
+		missed |= worker_verdict(rebalance, worker) > rebalance->params.slo;
+		tokens |= worker->packets >= WORKER_LEAST && worker->p99 > rebalance->params.slo;
+	}
 	if (rebalance->resting > 0) {
 		rebalance->resting--;
 		return false;
@@ -390,7 +333,13 @@ static bool review_round(struct rebalance *rebalance, const struct rebalance_see
 	if (missed || fewest_workers(rebalance, seen, USE_MOST) > rebalance->used)
 		return try_placement(rebalance, seen, true);
 	rebalance->state = tokens ? REBALANCE_TOKENS : REBALANCE_SETTLED;
-	return is_calm(rebalance, seen) && try_placement(rebalance, seen, false);
+	if (fewest_workers(rebalance, seen, USE_MOST * SPARE) >= rebalance->used &&
+		rebalance->calm < rebalance->patience)
+		rebalance->calm = 0;
+	else
+		rebalance->calm++;
+	/* After enough rounds in which fewer workers had room, or after new parameters. */
+	return rebalance->calm >= rebalance->patience && try_placement(rebalance, seen, false);
 }
 
 bool rebalance_round(struct rebalance *rebalance, const struct rebalance_seen *seen)

@@ -16,18 +16,11 @@
 #include "policy/kind.h"
 #include "tick.h"
 
-/* Without a lease (a single limiter) nothing ends, but a worker's own stall is detected. */
-static uint64_t longest_ticks(const struct instance *inst)
-{
-	unsigned __int128 ticks = (unsigned __int128)inst->config->ledger.lease_ns * inst->clock.hz;
-
-	return (uint64_t)(ticks / SECOND_NS);
-}
-
 void renewal_start(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
 	struct expiry *kernel = kernel_lines_lease(inst);
+	const unsigned __int128 lease_ns = inst->config->ledger.lease_ns;
 	uint64_t now = tick_now();
 
 	*renewal = (struct renewal){0};
@@ -35,7 +28,8 @@ void renewal_start(struct instance *inst)
 		expiry_init(kernel, 0, UINT64_MAX);
 	if (!inst->config->ledger.store[0] || inst->config->ledger.lease_ns == 0)
 		return;
-	renewal->span = 2 * longest_ticks(inst);
+	/* Without a lease (a single limiter) nothing ends, but a worker's own stall is detected. */
+	renewal->span = 2 * (uint64_t)(lease_ns * inst->clock.hz / SECOND_NS);
 	renewal->until = now + renewal->span / 2;
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		expiry_init(&inst->workers[w].expiry, renewal->until, renewal->span);
@@ -104,28 +98,6 @@ static void limits_ended(struct instance *inst, uint64_t since)
 	publish_again(inst, NULL);
 }
 
-/* Control ran after all limits had ended, so workers used the unreserved share. */
-static void control_is_late(struct instance *inst, uint64_t now)
-{
-	struct renewal *renewal = &inst->renewal;
-
-	limits_ended(inst, renewal->until);
-	renewal->late++;
-	event(RENEWAL_LATE, event_count("ms", (uint64_t)((unsigned __int128)(now - renewal->until) *
-							 1000 / inst->clock.hz)));
-	renewal->until = 0;
-}
-
-/* Logs once that a worker's limits ended, however long it takes until they are renewed. */
-static void say_ended(struct renewal *renewal, const struct worker *worker)
-{
-	uint64_t bit = UINT64_C(1) << worker->index;
-
-	if (!(renewal->said & bit))
-		event(LIMITS_ENDED, event_count("cpu", worker->cpu));
-	renewal->said |= bit;
-}
-
 /*
  * Returns false if the worker has not taken all limits, or has not seen the end of its lease yet.
  */
@@ -134,9 +106,13 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	bool all_taken = instance_has_published(inst, worker->index) &&
 			 limit_ring_is_taken(&worker->limit_ring);
 	uint64_t present = expiry_until(&worker->expiry), next = end;
+	const uint64_t bit = UINT64_C(1) << worker->index;
 
-	if (present == 0)
-		say_ended(&inst->renewal, worker);
+	/* Once, however long it takes until they are renewed. */
+	if (present == 0 && !(inst->renewal.said & bit)) {
+		event(LIMITS_ENDED, event_count("cpu", worker->cpu));
+		inst->renewal.said |= bit;
+	}
 	if (present != 0 && expiry_is_past(&worker->expiry, now))
 		return false;
 	if (present != 0)
@@ -148,21 +124,10 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	inst->renewal.until = RTE_MAX(inst->renewal.until, next);
 	if (present == 0) {
 		publish_again(inst, worker);
-		inst->renewal.said &= ~(UINT64_C(1) << worker->index);
+		inst->renewal.said &= ~bit;
 		event(LIMITS_RENEWED, event_count("cpu", worker->cpu));
 	}
 	return all_taken;
-}
-
-/* Checks the end itself, because the kernel's CPUs cannot report it. */
-static void see_kernel_end(struct instance *inst, const struct expiry *kernel, uint64_t now)
-{
-	struct renewal *renewal = &inst->renewal;
-
-	if (renewal->kernel_ended || !expiry_is_past(kernel, now))
-		return;
-	renewal->kernel_ended = true;
-	limits_ended(inst, expiry_until(kernel));
 }
 
 /*
@@ -188,13 +153,23 @@ void renewal_run(struct instance *inst)
 	struct renewal *renewal = &inst->renewal;
 	struct expiry *kernel = kernel_lines_lease(inst);
 	uint64_t now = tick_now(), end;
+	unsigned __int128 late;
 
 	if (renewal->span == 0)
 		return;
-	if (kernel)
-		see_kernel_end(inst, kernel, now);
-	if (renewal->until != 0 && (int64_t)(now - renewal->until) >= 0)
-		control_is_late(inst, now);
+	/* Checks the end itself, because the kernel's CPUs cannot report it. */
+	if (kernel && !renewal->kernel_ended && expiry_is_past(kernel, now)) {
+		renewal->kernel_ended = true;
+		limits_ended(inst, expiry_until(kernel));
+	}
+	/* Control ran after all limits had ended, so workers used the unreserved share. */
+	if (renewal->until != 0 && (int64_t)(now - renewal->until) >= 0) {
+		limits_ended(inst, renewal->until);
+		renewal->late++;
+		late = now - renewal->until;
+		event(RENEWAL_LATE, event_count("ms", (uint64_t)(late * 1000 / inst->clock.hz)));
+		renewal->until = 0;
+	}
 	end = first_end(inst, now);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		(void)renew_worker(inst, &inst->workers[w], end, now);
