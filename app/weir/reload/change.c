@@ -92,33 +92,9 @@ static int check_document(struct change *change, struct instance *inst, const ch
 	return read_for_machine(change->document, name, inst->config, err, &change->config);
 }
 
-/* Reads the kept copy of the running configuration. */
-static int read_running(
-	const struct change *change, struct kept *kept, FILE *err, struct keep_record *record)
-{
-	int ret = kept_read(kept, change->running, record);
-
-	if (ret)
-		fprintf(err, "%s: cannot read the running configuration: %s\n", kept->directory,
-			strerror(-ret));
-	return ret;
-}
-
 static json_t *singles_of(const struct keep_record *record)
 {
 	return whole_list(json_object_get(record->about, "singles"));
-}
-
-/* Continues with the file alone, because the changes of single policies are lost. */
-static int go_by_file(const struct kept *kept, int why, FILE *err)
-{
-	if (why == -ENOMEM)
-		return why;
-	fprintf(err,
-		"warning: %s: cannot read the running configuration: %s: changes made with "
-		"\"weirctl policy\" are lost\n",
-		kept->directory, strerror(-why));
-	return 0;
 }
 
 /* Reads the file, and applies the changes of single policies that it does not overrule. */
@@ -132,8 +108,15 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	if (ret || !kept)
 		return ret;
 	ret = kept_read(kept, change->running, &running);
-	if (ret)
-		return go_by_file(kept, ret, err);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret) { /* continues with the file alone */
+		fprintf(err,
+			"warning: %s: cannot read the running configuration: %s: changes made with "
+			"\"weirctl policy\" are lost\n",
+			kept->directory, strerror(-ret));
+		return 0;
+	}
 	*singles = singles_of(&running);
 	if (!*singles)
 		ret = -ENOMEM;
@@ -148,21 +131,16 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	return ret;
 }
 
-/* Returns true if the sender can no longer truncate or write the memory. */
-static bool is_sealed(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_WRITE);
-}
-
 static int parse_descriptor(int fd, const char *what, json_t **document, FILE *err)
 {
+	const int seals = fcntl(fd, F_GET_SEALS);
+	/* The sender can no longer truncate or write the memory. */
+	const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_WRITE);
 	struct stat st;
 	json_error_t error;
 	char *text;
 
-	if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) || st.st_size == 0 ||
+	if (fd < 0 || !sealed || fstat(fd, &st) || st.st_size == 0 ||
 		st.st_size > READER_FILE_MAX) {
 		fprintf(err, "expected a sealed descriptor of %s, at most %u bytes\n", what,
 			READER_FILE_MAX);
@@ -217,10 +195,14 @@ static int read_policy(struct change *change, struct instance *inst, json_t **si
 
 	if (!*edit)
 		ret = parse_descriptor(change->request.fd, "policy changes", edit, err);
-	if (ret == 0)
-		ret = read_running(change, inst->kept, err, &running);
 	if (ret)
 		return ret;
+	ret = kept_read(inst->kept, change->running, &running);
+	if (ret) {
+		fprintf(err, "%s: cannot read the running configuration: %s\n",
+			inst->kept->directory, strerror(-ret));
+		return ret;
+	}
 	*singles = singles_of(&running);
 	change->document = whole_copy(running.configuration);
 	ret = *singles && change->document ? singles_note(*singles, running.configuration, *edit)
@@ -233,22 +215,12 @@ static int read_policy(struct change *change, struct instance *inst, json_t **si
 	return ret ? ret : check_edits(change, inst, err);
 }
 
-/* Lists the numbers of the configurations that are kept. */
-static void list_kept(const struct keep *keep, FILE *err)
-{
-	uint64_t number = keep_good_below(keep, UINT64_MAX);
-
-	fputs(number ? ": \"weirctl rollback\" takes" : ": no number is kept", err);
-	for (; number; number = keep_good_below(keep, number))
-		fprintf(err, " %llu", (unsigned long long)number);
-	fputs("; \"weirctl history\" shows the changes\n", err);
-}
-
 /* Reads the record, or reports that it is not there or damaged. */
 static int read_kept(
 	const struct keep *keep, uint64_t number, struct keep_record *record, FILE *err)
 {
 	int ret = keep_read(keep, number, record);
+	uint64_t kept;
 
 	if (ret == 0)
 		return 0;
@@ -259,7 +231,11 @@ static int read_kept(
 		fputs("is damaged on the disk", err);
 	else
 		fprintf(err, "cannot be read (%s)", strerror(-ret));
-	list_kept(keep, err);
+	kept = keep_good_below(keep, UINT64_MAX);
+	fputs(kept ? ": \"weirctl rollback\" takes" : ": no number is kept", err);
+	for (; kept; kept = keep_good_below(keep, kept))
+		fprintf(err, " %llu", (unsigned long long)kept);
+	fputs("; \"weirctl history\" shows the changes\n", err);
 	return ret;
 }
 
@@ -339,37 +315,28 @@ static void digest_file(const struct instance *inst, char digest[CHANGE_DIGEST_M
 	free(messages);
 }
 
-/* Replaces long values, which the records have. */
-static void shorten_values(json_t *listed)
-{
-	json_t *change;
-	size_t i;
-
-	json_array_foreach (listed, i, change) {
-		static const char *const keys[] = {"old", "new"};
-
-		for (unsigned k = 0; k < 2; k++) {
-			json_t *value = json_object_get(change, keys[k]);
-
-			if (json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) > VALUE_MOST)
-				json_object_set_new(change, keys[k], json_string("..."));
-		}
-	}
-}
-
 /* Adds the first changes with old and new values, and the number of all, to the line. */
 static void list_changes(struct change *change, struct kept *kept)
 {
+	static const char *const keys[] = {"old", "new"};
 	struct keep_record before;
-	json_t *listed;
-	size_t n;
+	json_t *listed, *row;
+	size_t n, i;
 
 	if (kept_read(kept, change->running, &before))
 		return;
 	listed = changes_between(before.configuration, change->document, LISTED_MOST, &n);
 	keep_record_free(&before);
 	json_object_set_new(change->line, "n_changes", json_integer((json_int_t)n));
-	shorten_values(listed);
+	json_array_foreach (listed, i, row) {
+		for (unsigned k = 0; k < 2; k++) {
+			json_t *value = json_object_get(row, keys[k]);
+
+			/* The records have the long values. */
+			if (json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) > VALUE_MOST)
+				json_object_set_new(row, keys[k], json_string("..."));
+		}
+	}
 	json_object_set_new(change->line, "changes", listed);
 }
 
@@ -389,17 +356,6 @@ static int read_kind(struct change *change, struct instance *inst, json_t **sing
 	default:
 		return 0;
 	}
-}
-
-static int describe_change(struct change *change, struct instance *inst, const json_t *singles)
-{
-	if (change->request.kind != CHANGE_RELOAD)
-		digest_file(inst, change->file_digest);
-	/* There is no hurry with the digest of a file with edits. */
-	change->about = about_make(change->line,
-		change->request.kind == CHANGE_POLICY ? NULL : change->document,
-		change->file_digest, singles);
-	return change->about ? 0 : -ENOMEM;
 }
 
 static int check_confirmation(const struct change *change, FILE *err)
@@ -425,8 +381,15 @@ int change_read(struct change *change, struct instance *inst, FILE *err)
 		return -ENOMEM;
 	if (ret == 0)
 		ret = read_kind(change, inst, &singles, err);
-	if (ret == 0 && inst->kept && change->document && !change->about)
-		ret = describe_change(change, inst, singles);
+	if (ret == 0 && inst->kept && change->document && !change->about) {
+		if (request->kind != CHANGE_RELOAD)
+			digest_file(inst, change->file_digest);
+		/* There is no hurry with the digest of a file with edits. */
+		change->about = about_make(change->line,
+			request->kind == CHANGE_POLICY ? NULL : change->document,
+			change->file_digest, singles);
+		ret = change->about ? 0 : -ENOMEM;
+	}
 	json_decref(singles);
 	return ret;
 }
@@ -482,19 +445,6 @@ int change_keep(struct change *change, struct instance *inst, FILE *err)
 	return ret;
 }
 
-/* Keeps the running configuration in memory for the next change; this one frees the previous. */
-static void exchange_configuration(struct change *change, struct kept *kept)
-{
-	json_t *before = kept->configuration;
-
-	if (change->request.kind == CHANGE_CONFIRM || !change->document)
-		return;
-	kept->configuration = NULL;
-	kept_have(kept, change->number, json_incref(change->document));
-	json_decref(change->document);
-	change->document = before;
-}
-
 /* Marks the record of this change good, or deletes it after an error. */
 static int settle_records(struct change *change, struct keep *keep, int error)
 {
@@ -512,19 +462,15 @@ static int settle_records(struct change *change, struct keep *keep, int error)
 	}
 }
 
-/* Returns the number of the record that runs after the change; 0: it is not kept. */
-static uint64_t running_after(const struct change *change, int error)
-{
-	return error || !change->document ? change->running : change->number;
-}
-
 static void complete_line(struct change *change, int error, const char *messages)
 {
+	/* 0: the configuration that runs after the change is not kept */
+	const uint64_t to = error || !change->document ? change->running : change->number;
 	json_t *line = change->line;
 
 	json_object_set_new(line, "ok", json_boolean(error == 0));
 	json_object_set_new(line, "from", json_integer((json_int_t)change->running));
-	json_object_set_new(line, "to", json_integer((json_int_t)running_after(change, error)));
+	json_object_set_new(line, "to", json_integer((json_int_t)to));
 	if (change->request.number)
 		json_object_set_new(
 			line, "back_to", json_integer((json_int_t)change->request.number));
@@ -540,6 +486,7 @@ int change_end(struct change *change, struct kept *kept, int error, const char *
 {
 	int ret, added;
 	bool unconfirmed;
+	json_t *before;
 
 	if (change->lists)
 		list_changes(change, kept);
@@ -547,8 +494,14 @@ int change_end(struct change *change, struct kept *kept, int error, const char *
 	unconfirmed = ret && change->request.kind == CHANGE_CONFIRM;
 	complete_line(change, unconfirmed ? ret : error, unconfirmed ? strerror(-ret) : messages);
 	added = journal_add(kept->keep, change->line);
-	if (error == 0)
-		exchange_configuration(change, kept);
+	/* Keeps it in memory for the next change; this one frees the previous. */
+	if (error == 0 && change->request.kind != CHANGE_CONFIRM && change->document) {
+		before = kept->configuration;
+		kept->configuration = NULL;
+		kept_have(kept, change->number, json_incref(change->document));
+		json_decref(change->document);
+		change->document = before;
+	}
 	if (error == 0 && change->number)
 		change->file = keep_file(kept->keep, change->number);
 	return ret ? ret : added;

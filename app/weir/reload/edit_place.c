@@ -34,11 +34,6 @@ static const char *name_of(const json_t *object)
 	return json_string_value(json_object_get(object, "name"));
 }
 
-static const json_t *edit_at(const struct edit_places *p, size_t at)
-{
-	return json_is_array(p->edits) ? json_array_get(p->edits, at) : p->edits;
-}
-
 /* Returns true if an edit has the first word of a key such as `match` or `limit`. */
 static bool edit_has_key(const json_t *edit, const char *key)
 {
@@ -198,7 +193,7 @@ static void place_message(const struct edit_places *p, const char *text, const c
 		fprintf(p->out, "%s: %.*s\n", edits_label(p->edits), (int)(end - text), text);
 		return;
 	}
-	name = name_of(edit_at(p, cause));
+	name = name_of(json_is_array(p->edits) ? json_array_get(p->edits, cause) : p->edits);
 	if (p->last != NULL)
 		fprintf(p->out, "edits[%zu]: ", cause);
 	if (warns)

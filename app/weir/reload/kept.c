@@ -130,32 +130,20 @@ void kept_remember(struct kept *kept, json_t *line)
 		json_array_remove(kept->history, 0);
 }
 
-static json_t *time_of_day(void)
+json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid)
 {
-	char text[sizeof("2026-01-01T00:00:00Z") + 8];
+	char at[sizeof("2026-01-01T00:00:00Z") + 8], name[REQUESTER_BYTES];
 	time_t now = time(NULL);
+	json_t *line, *user;
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return json_string(text);
-}
-
-static json_t *user_name(uid_t uid)
-{
-	char name[REQUESTER_BYTES];
-
-	if (requester_user(uid, name))
-		return json_string(name);
-	return json_sprintf("uid %u", (unsigned)uid);
-}
-
-json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid)
-{
-	json_t *line = json_pack("{s:o, s:s}", "at", time_of_day(), "what", what);
-
+	strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	line = json_pack("{s:s, s:s}", "at", at, "what", what);
 	if (uid >= 0) {
-		json_object_set_new(line, "user", user_name((uid_t)uid));
+		user = requester_user((uid_t)uid, name) ? json_string(name)
+							: json_sprintf("uid %u", (unsigned)uid);
+		json_object_set_new(line, "user", user);
 		json_object_set_new(line, "uid", json_integer(uid));
 	}
 	if (pid >= 0) {
@@ -386,18 +374,6 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	return ret;
 }
 
-/* Drops configurations that were not confirmed before the process ended. */
-static void forget_unconfirmed(struct kept *kept)
-{
-	uint64_t number;
-
-	while ((number = keep_unconfirmed(kept->keep)) > 0) {
-		json_object_set_new(kept->start, "not_confirmed", json_integer((json_int_t)number));
-		if (keep_forget(kept->keep, number))
-			break;
-	}
-}
-
 static int choose_kept(struct kept *kept, const char *file, FILE *err, struct config **out)
 {
 	struct keep_record record = read_good_below(kept, UINT64_MAX, err);
@@ -458,12 +434,19 @@ bool kept_can_go_back(struct kept *kept)
 
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out)
 {
+	uint64_t number;
+
 	if (!kept)
 		return choose_unkept(file, err, out);
 	*out = NULL;
 	kept->start = history_line("start", -1, -1, -1);
 	if (!kept->start)
 		return -ENOMEM;
-	forget_unconfirmed(kept);
+	/* Drops configurations that were not confirmed before the process ended. */
+	while ((number = keep_unconfirmed(kept->keep)) > 0) {
+		json_object_set_new(kept->start, "not_confirmed", json_integer((json_int_t)number));
+		if (keep_forget(kept->keep, number))
+			break;
+	}
 	return choose_kept(kept, file, err, out);
 }

@@ -19,16 +19,6 @@
 #include "secret/trusted.h"
 #include "socket_users.h"
 
-/* Only checks the keys: their user reads them again. */
-static int check_keys(const struct config *config, uid_t user, const struct complaint_sink *to)
-{
-	struct keyring *keyring = NULL;
-	int ret = group_keys_load(&config->gossip, user, to, &keyring);
-
-	keyring_destroy(keyring);
-	return ret;
-}
-
 /* Another writer of the store could make units be spent twice. */
 static int check_store(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
@@ -52,10 +42,12 @@ static int check_store(const struct config *config, uid_t user, const struct com
 static int check_reload(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
 	struct telemetry_options groups = {0};
+	struct keyring *keyring = NULL;
 	int found = socket_groups_find(config, &groups, to);
-	int keys = check_keys(config, user, to);
+	int keys = group_keys_load(&config->gossip, user, to, &keyring);
 	int store = check_store(config, user, to);
 
+	keyring_destroy(keyring); /* only checked: their user reads the keys again */
 	return found ? found : keys ? keys : store;
 }
 

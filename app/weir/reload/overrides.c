@@ -116,53 +116,34 @@ int overrides_load(const char *directory, struct overrides *overrides)
 	return ret;
 }
 
-static json_t *override_json(const struct override *each)
-{
-	return json_pack("{s:s, s:s, s:I, s:I}", "policy", each->policy, "terms", each->terms,
-		"until", (json_int_t)each->until, "uid", (json_int_t)each->uid);
-}
-
-/*
- * Returns the text, or NULL. Measures first, then writes into a buffer of that size: if jansson
- * cannot get memory while it writes, it can leave out a piece and continue.
- */
-static char *json_text(const json_t *root)
-{
-	size_t size = json_dumpb(root, NULL, 0, JSON_INDENT(1));
-	char *text = size ? calloc(1, size + 1) : NULL;
-
-	if (text && json_dumpb(root, text, size, JSON_INDENT(1)) == size)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /*
  * Returns the text of all overrides or NULL, never a part of them: the rest would be lost at the
- * next start.
+ * next start. Measures first, then writes into a buffer of that size: if jansson cannot get memory
+ * while it writes, it can leave out a piece and continue.
  */
 static char *list_text(const struct overrides *overrides)
 {
 	json_t *list = json_array(), *root = json_pack("{s:o}", "overrides", list);
-	char *text = NULL;
 	bool whole = true;
+	char *text;
+	size_t size;
 
-	for (unsigned i = 0; i < overrides->n; i++)
-		whole = whole &&
-			json_array_append_new(list, override_json(&overrides->list[i])) == 0;
-	if (whole)
-		text = json_text(root);
+	for (unsigned i = 0; whole && i < overrides->n; i++) {
+		const struct override *each = &overrides->list[i];
+		json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "policy", each->policy, "terms",
+			each->terms, "until", (json_int_t)each->until, "uid",
+			(json_int_t)each->uid);
+
+		whole = json_array_append_new(list, row) == 0;
+	}
+	size = whole ? json_dumpb(root, NULL, 0, JSON_INDENT(1)) : 0;
+	text = size ? calloc(1, size + 1) : NULL;
+	if (text && json_dumpb(root, text, size, JSON_INDENT(1)) != size) {
+		free(text);
+		text = NULL;
+	}
 	json_decref(root);
 	return text;
-}
-
-static int replace_list(int dir, char *text)
-{
-	const struct replacement file = {
-		.directory = dir, .name = FILE_NAME, .aside = FILE_NAME ".new", .mode = 0600};
-	const struct iovec part = {text, strlen(text)};
-
-	return replace_file(&file, &part, 1);
 }
 
 int overrides_save(const char *directory, const struct overrides *overrides)
@@ -178,9 +159,17 @@ int overrides_save(const char *directory, const struct overrides *overrides)
 		return ret;
 	}
 	dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = dir < 0 ? -errno : replace_list(dir, text);
-	if (dir >= 0)
+	ret = dir < 0 ? -errno : 0;
+	if (dir >= 0) {
+		const struct replacement file = {.directory = dir,
+			.name = FILE_NAME,
+			.aside = FILE_NAME ".new",
+			.mode = 0600};
+		const struct iovec part = {text, strlen(text)};
+
+		ret = replace_file(&file, &part, 1);
 		close(dir);
+	}
 	free(text);
 	return ret;
 }

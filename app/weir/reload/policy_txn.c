@@ -107,23 +107,6 @@ static void map_lineages(struct policy_txn *x)
 				x->keeps[i] = SLOT_UNASSIGNED;
 }
 
-/*
- * Maps new policies to old ones: which keep their slot, and which keep their state in the limiter.
- */
-static void map_policies(struct policy_txn *x)
-{
-	for (unsigned i = 0; i < x->next.n; i++) {
-		unsigned old = x->diff->from[i];
-		bool restarts = is_restarted(x, i);
-
-		x->known[i] = restarts ? LIMITER_ADDED : old;
-		x->keeps[i] = old;
-		if (restarts || !policy_state_lasts(&x->inst->policies[old], &x->next.policies[i]))
-			x->keeps[i] = SLOT_UNASSIGNED;
-	}
-	map_lineages(x);
-}
-
 static int alloc_policy_txn(struct policy_txn *x)
 {
 	const struct slot_map *slots = &x->inst->slots;
@@ -161,29 +144,29 @@ static int plan_parts(struct policy_txn *x)
 	return 0;
 }
 
+/* Maps new policies to old ones and to slots. */
 static int plan_policy_txn_slots(struct policy_txn *x, const char *file, FILE *err)
 {
 	const struct slot_map *slots = &x->inst->slots;
 	int ret;
 
-	map_policies(x);
+	for (unsigned i = 0; i < x->next.n; i++) {
+		unsigned old = x->diff->from[i];
+		bool restarts = is_restarted(x, i);
+
+		/* Some keep their state in the limiter, some of these also their slot. */
+		x->known[i] = restarts ? LIMITER_ADDED : old;
+		x->keeps[i] = old;
+		if (restarts || !policy_state_lasts(&x->inst->policies[old], &x->next.policies[i]))
+			x->keeps[i] = SLOT_UNASSIGNED;
+	}
+	map_lineages(x);
 	ret = slot_map_plan(slots, x->keeps, x->next.n, x->next.slots);
 	if (ret)
 		fprintf(err,
 			"%s: policies: there is room for %u, those that this replaces included: "
 			"restart the limiter\n",
 			file, slots->capacity);
-	return ret;
-}
-
-/* Prepares the new slot of a policy that begins or moves. */
-static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
-{
-	struct instance *inst = x->inst;
-	int ret = policy_attach(inst, &x->next.policies[i], x->next.slots[i], hz);
-
-	if (ret == 0 && !is_restarted(x, i))
-		ret = parts_prepare_move(inst, inst->slots.of[x->diff->from[i]], x->next.slots[i]);
 	return ret;
 }
 
@@ -196,11 +179,15 @@ static int attach_policies(struct policy_txn *x, uint64_t hz)
 	for (; ret == 0 && x->prepared < x->next.n; x->prepared++) {
 		unsigned i = x->prepared;
 
-		if (x->keeps[i] == SLOT_UNASSIGNED)
-			ret = prepare_slot(x, i, hz);
-		else
+		if (x->keeps[i] != SLOT_UNASSIGNED) {
 			ret = parts_prepare_change(
 				inst, &x->next.policies[i], x->next.slots[i], hz);
+			continue;
+		}
+		ret = policy_attach(inst, &x->next.policies[i], x->next.slots[i], hz);
+		if (ret == 0 && !is_restarted(x, i))
+			ret = parts_prepare_move(
+				inst, inst->slots.of[x->diff->from[i]], x->next.slots[i]);
 	}
 	return ret;
 }
@@ -270,16 +257,6 @@ static int prepare_policy_txn(struct policy_txn *x, const char *file, uint64_t h
 	return ret ? ret : prepare_tables(x, file, err);
 }
 
-/* Returns the configuration of the start with the present policies. */
-static struct config in_force(const struct instance *inst)
-{
-	struct config config = *inst->config;
-
-	config.policies = (struct policy *)(uintptr_t)inst->policies; /* only to be compared */
-	config.n_policies = inst->n_policies;
-	return config;
-}
-
 bool policy_txn_pass_gate(struct instance *inst)
 {
 	return __atomic_exchange_n(&inst->reload_gate, RELOAD_PAST_READING, __ATOMIC_ACQ_REL) !=
@@ -305,7 +282,7 @@ int policy_txn_prepare_config(struct instance *inst, struct config *config, cons
 	uint64_t hz, FILE *err, struct policy_txn **out)
 {
 	struct policy_txn *x = calloc(1, sizeof(*x));
-	struct config now = in_force(inst);
+	struct config now = *inst->config; /* the start's, with the present policies */
 	int ret;
 
 	*out = NULL;
@@ -314,6 +291,8 @@ int policy_txn_prepare_config(struct instance *inst, struct config *config, cons
 		return -ENOMEM;
 	}
 	x->next.config = config;
+	now.policies = (struct policy *)(uintptr_t)inst->policies; /* only to be compared */
+	now.n_policies = inst->n_policies;
 	ret = config_diff(&now, config, file, err, &x->diff);
 	if (ret == 0) {
 		x->inst = inst;
@@ -389,34 +368,29 @@ static void swap_generations(struct policy_txn *x)
 	*next = (struct generation){0};
 }
 
-/* A policy that moves takes its counts along; workers still count in its old slot. */
-static void carry_totals(struct policy_txn *x, unsigned policy)
-{
-	struct instance *inst = x->inst;
-	uint32_t from = x->previous.slots[x->diff->from[policy]], to = inst->slots.of[policy];
-
-	inst->carried_over[to] = (struct carried_over){
-		.before = inst->carried_over[from].before, .also = from};
-	parts_move(inst, from, to);
-}
-
 static void begin_policies(struct policy_txn *x)
 {
 	struct instance *inst = x->inst;
 
 	for (unsigned i = 0; i < inst->n_policies; i++) {
-		const struct policy *policy = &inst->policies[i];
+		uint32_t slot = inst->slots.of[i], from;
 		bool moves = !is_restarted(x, i);
 
-		if (x->keeps[i] == SLOT_UNASSIGNED) {
-			if (moves)
-				carry_totals(x, i);
-			inst->engine.slots[inst->slots.of[i]].held = policy_is_hard(policy);
-			publish_begin(inst, i, moves);
-		} else if (x->diff->changes[i]) {
-			dirty_mark(&inst->dirty, inst->slots.of[i]);
-			parts_change(inst, i);
+		if (x->keeps[i] != SLOT_UNASSIGNED) {
+			if (x->diff->changes[i]) {
+				dirty_mark(&inst->dirty, slot);
+				parts_change(inst, i);
+			}
+			continue;
 		}
+		if (moves) { /* takes its counts along; workers still count in its old slot */
+			from = x->previous.slots[x->diff->from[i]];
+			inst->carried_over[slot] = (struct carried_over){
+				.before = inst->carried_over[from].before, .also = from};
+			parts_move(inst, from, slot);
+		}
+		inst->engine.slots[slot].held = policy_is_hard(&inst->policies[i]);
+		publish_begin(inst, i, moves);
 	}
 	for (unsigned i = 0; i < x->previous.n; i++) {
 		uint32_t slot = x->previous.slots[i];
@@ -430,35 +404,20 @@ static void begin_policies(struct policy_txn *x)
 
 enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_HARD, LEAVINGS };
 
-static enum leaving leaving_of(const struct policy *policy)
-{
-	if (policy_is_hard(policy))
-		return LEAVES_HARD;
-	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
-}
-
 /* Lists the slots of previous policies of a kind whose packets workers can still hold. */
 static void list_leaving_of(struct policy_txn *x, enum leaving which)
 {
 	for (unsigned i = 0; i < x->previous.n; i++) {
 		const struct policy *policy = &x->previous.policies[i];
+		const enum leaving kind = policy_is_hard(policy)    ? LEAVES_HARD
+					  : policy_is_timed(policy) ? LEAVES_TIMED
+								    : LEAVES_LISTED;
 
-		if (!policy_is_shaped(policy) || leaving_of(policy) != which ||
+		if (!policy_is_shaped(policy) || kind != which ||
 			x->inst->slots.policy[x->previous.slots[i]] != SLOT_LEFT)
 			continue;
 		x->leaving[x->n_leaving++] = x->previous.slots[i];
 	}
-}
-
-/*
- * Workers empty queues in this order. First all timed ones together, because workers search for
- * their packets among all waiting ones. Packets that arrive later, while workers empty other
- * queues, are sent for soft limits and dropped for hard ones. So hard limits are last.
- */
-static void list_leaving(struct policy_txn *x)
-{
-	for (enum leaving which = 0; which < LEAVINGS; which++)
-		list_leaving_of(x, which);
 }
 
 /* Returns true if workers have finished with all left slots. */
@@ -469,18 +428,6 @@ static bool all_done(const struct policy_txn *x)
 			!parts_are_done(x->inst, x->previous.slots[i]))
 			return false;
 	return true;
-}
-
-/* Logs the policies whose id belongs to a ledger account of another name. */
-static void say_taken(const struct policy_txn *x)
-{
-	for (unsigned i = 0; i < x->next.n; i++) {
-		const char *other = limiter_name_taken(x->inst->limiter, &x->limits[i]);
-
-		if (other && policy_is_never_exceeded(&x->next.policies[i]))
-			event(LEDGER_NAME_TAKEN, event_word("policy", x->next.policies[i].name),
-				event_word("other", other));
-	}
 }
 
 /* Updates the limiter's policies; opens its ledger if these are the first ones that need it. */
@@ -500,8 +447,14 @@ static int update_limiter(struct policy_txn *x)
 	parts_before_update(inst, x->known, x->next.n);
 	if (ret == 0)
 		ret = limiter_update(inst->limiter, x->limits, x->next.n, x->known, control_now());
-	if (ret == -EEXIST && !inherits)
-		say_taken(x);
+	/* Logs the policies whose id belongs to a ledger account of another name. */
+	for (unsigned i = 0; ret == -EEXIST && !inherits && i < x->next.n; i++) {
+		const char *other = limiter_name_taken(inst->limiter, &x->limits[i]);
+
+		if (other && policy_is_never_exceeded(&x->next.policies[i]))
+			event(LEDGER_NAME_TAKEN, event_word("policy", x->next.policies[i].name),
+				event_word("other", other));
+	}
 	if (inherits)
 		commit_begun(inst, ret);
 	if (ret && inherits) {
@@ -527,7 +480,14 @@ int policy_txn_commit(struct policy_txn *x)
 	}
 	swap_generations(x);
 	begin_policies(x);
-	list_leaving(x);
+	/*
+	 * Workers empty queues in this order. First all timed ones together, because workers
+	 * search for their packets among all waiting ones. Packets that arrive later, while
+	 * workers empty other queues, are sent for soft limits and dropped for hard ones. So hard
+	 * limits are last.
+	 */
+	for (enum leaving which = 0; which < LEAVINGS; which++)
+		list_leaving_of(x, which);
 	changes = (struct publish_changes){
 		.leaving = x->leaving,
 		.n_leaving = x->n_leaving,
@@ -575,27 +535,6 @@ static void end_moves(struct instance *inst)
 	}
 }
 
-/* Frees the previous state of policies that stayed. */
-static void end_changes(struct instance *inst)
-{
-	for (unsigned i = 0; i < inst->n_policies; i++)
-		parts_changed(inst, inst->slots.of[i]);
-}
-
-static bool has_counted(const struct policy_totals *totals)
-{
-	return totals->passed_packets || totals->dropped_packets;
-}
-
-static void say_last(const char *name, const struct policy_totals *totals)
-{
-	event(POLICY_REMOVED, event_word("policy", name),
-		event_count("passed_packets", totals->passed_packets),
-		event_count("passed_bytes", totals->passed_bytes),
-		event_count("dropped_packets", totals->dropped_packets),
-		event_count("dropped_bytes", totals->dropped_bytes));
-}
-
 static void end_policy(struct policy_txn *x, unsigned policy)
 {
 	struct instance *inst = x->inst;
@@ -608,8 +547,12 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 	/* Packets of a child also count for its parent, which continues to count. */
 	if (!policy_has_parent(&x->previous.policies[policy]))
 		policy_totals_add(&inst->gone, &totals);
-	if (has_counted(&totals) && x->said++ < SAID_MAX)
-		say_last(x->previous.policies[policy].name, &totals);
+	if ((totals.passed_packets || totals.dropped_packets) && x->said++ < SAID_MAX)
+		event(POLICY_REMOVED, event_word("policy", x->previous.policies[policy].name),
+			event_count("passed_packets", totals.passed_packets),
+			event_count("passed_bytes", totals.passed_bytes),
+			event_count("dropped_packets", totals.dropped_packets),
+			event_count("dropped_bytes", totals.dropped_bytes));
 	policy_detach(inst, slot);
 	slot_map_release(&inst->slots, slot);
 }
@@ -631,7 +574,8 @@ bool policy_txn_finish(struct policy_txn *x)
 	if (x->step == WAITING && grace_done(&x->grace, x->inst) && all_done(x)) {
 		let_go(x->inst);
 		end_moves(x->inst);
-		end_changes(x->inst);
+		for (unsigned i = 0; i < x->inst->n_policies; i++) /* frees the previous state */
+			parts_changed(x->inst, x->inst->slots.of[i]);
 		publisher_reclaim(&x->inst->publisher);
 		x->step = ENDING;
 	}

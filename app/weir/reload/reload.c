@@ -147,18 +147,6 @@ void reload_stop(struct instance *inst)
 	inst->loaded = NULL;
 }
 
-/* Refuses pipes: reading one could block for ever, and so would the stop of the limiter. */
-static int check_readable(const char *path, FILE *err)
-{
-	struct stat file;
-
-	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)) {
-		fprintf(err, "%s: no file that can be read again\n", path);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* Prepares the configuration that was read and kept to be put in force. */
 static int prepare_exchange(struct reload *reload, FILE *err)
 {
@@ -193,12 +181,17 @@ static int prepare_exchange(struct reload *reload, FILE *err)
 
 static int prepare_reload(struct reload *reload, FILE *err)
 {
-	int ret = 0;
+	const char *path = reload->inst->file;
+	struct stat file;
+	int ret;
 
-	if (reload->change.request.kind == CHANGE_RELOAD)
-		ret = check_readable(reload->inst->file, err);
-	if (ret == 0)
-		ret = change_read(&reload->change, reload->inst, err);
+	/* Refuses pipes: reading one could block for ever, and so would the stop of the limiter. */
+	if (reload->change.request.kind == CHANGE_RELOAD && stat(path, &file) == 0 &&
+		!S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)) {
+		fprintf(err, "%s: no file that can be read again\n", path);
+		return -EINVAL;
+	}
+	ret = change_read(&reload->change, reload->inst, err);
 	if (ret == 0)
 		ret = change_keep(&reload->change, reload->inst, err);
 	return ret ? ret : prepare_exchange(reload, err);
@@ -278,15 +271,6 @@ static int begin_phase(struct reload *reload, enum phase phase)
 	return ret;
 }
 
-/* Takes the configuration that kept_choose() left to be kept. */
-static void take_start(struct change *change, struct kept *kept)
-{
-	change->document = kept->document;
-	change->line = kept->start;
-	change->about = json_incref(kept->about);
-	kept->document = kept->start = NULL;
-}
-
 /* Takes the request over. */
 static int begin_change(struct reload *reload, const struct change_request *request)
 {
@@ -299,8 +283,12 @@ static int begin_change(struct reload *reload, const struct change_request *requ
 		reload->change.good = kept->confirm.good;
 		reload->change.waits = confirm_waits(&kept->confirm);
 	}
-	if (request->kind == CHANGE_START)
-		take_start(&reload->change, kept);
+	if (request->kind == CHANGE_START) { /* kept_choose() left it to be kept */
+		reload->change.document = kept->document;
+		reload->change.line = kept->start;
+		reload->change.about = json_incref(kept->about);
+		kept->document = kept->start = NULL;
+	}
 	if (request->kind == CHANGE_CONFIRM)
 		reload->change.number = reload->change.running;
 	reload->serial++;
@@ -332,11 +320,23 @@ static void begin_reload(struct reload *reload, const struct change_request *req
 		notify_reloading(reload->inst->notify, "reading the configuration again");
 }
 
-static void say_asked(const struct instance *inst, const char *by, uint64_t uid, const char *answer)
+const char *reload_request_by(
+	struct instance *inst, const char *by, const struct change_request *request)
 {
-	int worker = reload_waits_for(inst);
+	struct reload *reload = inst->reload;
+	const char *answer = NULL;
 	char state[80];
+	int worker;
 
+	if (reload && can_begin(reload)) {
+		begin_reload(reload, request);
+		answer = "started";
+	} else if (reload) {
+		reload->again = true;
+		reload->asked = *request;
+		answer = "queued";
+	}
+	worker = reload_waits_for(inst);
 	if (worker >= 0)
 		snprintf(state, sizeof(state), "queued until worker %d (CPU %u) comes round",
 			worker, inst->config->workers[worker]);
@@ -344,26 +344,7 @@ static void say_asked(const struct instance *inst, const char *by, uint64_t uid,
 		snprintf(state, sizeof(state), "%s",
 			answer ? answer : "of nothing: there is no file");
 	event(RELOAD_ASKED, event_word("by", by), event_word("state", state),
-		event_count("uid", uid));
-}
-
-static const char *begin_or_queue(struct reload *reload, const struct change_request *request)
-{
-	if (!can_begin(reload)) {
-		reload->again = true;
-		reload->asked = *request;
-		return "queued";
-	}
-	begin_reload(reload, request);
-	return "started";
-}
-
-const char *reload_request_by(
-	struct instance *inst, const char *by, const struct change_request *request)
-{
-	const char *answer = inst->reload ? begin_or_queue(inst->reload, request) : NULL;
-
-	say_asked(inst, by, (uint64_t)request->uid, answer);
+		event_count("uid", (uint64_t)request->uid));
 	return answer;
 }
 
@@ -373,13 +354,6 @@ const char *reload_request(struct instance *inst, const char *by, uid_t uid)
 
 	request.uid = uid;
 	return reload_request_by(inst, by, &request);
-}
-
-static void drop_request(struct change_request *request)
-{
-	struct change change = {.request = *request, .file = -1};
-
-	change_clear(&change);
 }
 
 /* Begins the change. Returns 0, or why it cannot begin; takes the request over. */
@@ -408,12 +382,15 @@ static int ask_change(struct reload *reload, struct change_request *request)
 int reload_change(struct instance *inst, struct change_request *request, uint64_t *serial)
 {
 	struct reload *reload = inst->reload;
+	struct change refused = {.file = -1};
 	int ret = ask_change(reload, request);
 
-	if (ret)
-		drop_request(request);
-	else
+	if (ret == 0) {
 		*serial = reload->serial;
+		return 0;
+	}
+	refused.request = *request;
+	change_clear(&refused);
 	return ret;
 }
 
@@ -461,31 +438,23 @@ static void copy_words(char words[EVENT_TEXT], const char *message)
 	words[n] = '\0';
 }
 
-/* Returns the warnings of an outcome, by their words. */
-static json_t *warnings_of(const struct reload_outcome *last)
-{
-	json_t *warnings = json_object();
-
-	for (const char *line = last->messages; *line;) {
-		size_t len = strcspn(line, "\n");
-		char message[EVENT_TEXT], words[EVENT_TEXT];
-
-		snprintf(message, sizeof(message), "%.*s", (int)len, line);
-		copy_words(words, message);
-		json_object_set_new(warnings, words, json_string(message));
-		line += len + (line[len] == '\n');
-	}
-	return warnings;
-}
-
 /* Logs a warning when it begins and when it has ended, however many changes it lasts. */
 static void log_warnings(
 	struct reload *reload, const struct reload_outcome *last, enum change_kind kind)
 {
-	json_t *now = warnings_of(last), *message;
+	json_t *now = json_object(), *message;
 	unsigned begun = 0, ended = 0;
 	const char *words;
 
+	for (const char *line = last->messages; *line;) {
+		size_t len = strcspn(line, "\n");
+		char text[EVENT_TEXT], key[EVENT_TEXT];
+
+		snprintf(text, sizeof(text), "%.*s", (int)len, line);
+		copy_words(key, text);
+		json_object_set_new(now, key, json_string(text));
+		line += len + (line[len] == '\n');
+	}
 	json_object_foreach (now, words, message)
 		if (!json_object_get(reload->standing, words) && begun++ < LOGGED_MAX)
 			log_message(kind, json_string_value(message), false);
@@ -538,22 +507,13 @@ static void log_outcome(struct reload *reload)
 			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
-/* Moves the outcome of the previous change to the list, in place of the oldest one. */
-static void remember_outcome(struct reload *reload)
-{
-	struct reload_outcome *previous =
-		&reload->previous[reload->changed.serial % RELOAD_OUTCOMES];
-
-	free(previous->messages);
-	*previous = reload->changed;
-	reload->changed = (struct reload_outcome){0};
-}
-
 static void note_outcome(struct reload *reload, const struct config_diff *diff)
 {
 	struct reload_outcome *last = &reload->changed;
+	struct reload_outcome *oldest = &reload->previous[last->serial % RELOAD_OUTCOMES];
 
-	remember_outcome(reload);
+	free(oldest->messages);
+	*oldest = *last;
 	*last = (struct reload_outcome){
 		.known = true,
 		.error = reload->error,
@@ -611,20 +571,6 @@ static void log_end(const struct reload *reload)
 	notify_ready(reload->inst->notify, text);
 }
 
-/* Replaces the keys between two datagrams; wipes the previous ones. */
-static void commit_keys(struct reload *reload)
-{
-	struct instance *inst = reload->inst;
-
-	if (reload->error == 0 && reload->keyring) {
-		log_keys(inst->keyring, reload->keyring);
-		inst->keyring = reload->keyring;
-		reload->keyring = limiter_rekey(inst->limiter, inst->keyring);
-	}
-	keyring_destroy(reload->keyring);
-	reload->keyring = NULL;
-}
-
 /* Gives the control socket to the groups of the configuration; reload->groups has the previous. */
 static int exchange_groups(struct reload *reload)
 {
@@ -655,7 +601,9 @@ static bool put_in_force(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
 	const struct gossip_config *gossip = x ? &policy_txn_config(x)->gossip : NULL;
-	bool exchanged = false, shadow = instance_in_shadow(reload->inst);
+	struct instance *inst = reload->inst;
+	bool exchanged = false, shadow = instance_in_shadow(inst);
+	struct keyring *before;
 	struct log_config log;
 	double overshoot_alarm = 0;
 	uint64_t alarm_ns = 0;
@@ -673,18 +621,26 @@ static bool put_in_force(struct reload *reload)
 		exchanged = reload->error == 0;
 		if (!exchanged)
 			exchange_groups(reload);
-		if (instance_in_shadow(reload->inst) && !shadow)
+		if (instance_in_shadow(inst) && !shadow)
 			event(SHADOW);
-		else if (shadow && !instance_in_shadow(reload->inst))
+		else if (shadow && !instance_in_shadow(inst))
 			event(SHADOW_ENDED);
 	}
 	if (reload->error == 0 && x) {
-		group_take_file(reload->inst, gossip);
-		reload->inst->differs_alarm_ns = alarm_ns;
-		limiter_set_overshoot_alarm(reload->inst->limiter, overshoot_alarm);
+		group_take_file(inst, gossip);
+		inst->differs_alarm_ns = alarm_ns;
+		limiter_set_overshoot_alarm(inst->limiter, overshoot_alarm);
 	}
 	events_configure(&log);
-	commit_keys(reload);
+	/* Replaces the keys between two datagrams; wipes the previous ones. */
+	if (reload->error == 0 && reload->keyring) {
+		log_keys(inst->keyring, reload->keyring);
+		before = limiter_rekey(inst->limiter, reload->keyring);
+		inst->keyring = reload->keyring;
+		reload->keyring = before;
+	}
+	keyring_destroy(reload->keyring);
+	reload->keyring = NULL;
 	return exchanged;
 }
 
@@ -741,18 +697,6 @@ static void commit_reload(struct reload *reload)
 		reload->changed.known = false; /* published when it is durable */
 }
 
-/* Records and logs why the configuration or its history is not kept; error 0: it is. */
-static void note_trouble(struct kept *kept, int error)
-{
-	if (!error && kept->trouble)
-		event(CHANGE_KEPT, event_word("directory", kept->directory));
-	free(kept->trouble);
-	kept->trouble = error ? strdup(strerror(-error)) : NULL;
-	if (error)
-		event(CHANGE_NOT_KEPT, event_word("directory", kept->directory),
-			event_word("why", strerror(-error)));
-}
-
 /* A confirmation that is not durable is refused: the change waits on. */
 static void end_confirmation(struct reload *reload)
 {
@@ -782,8 +726,15 @@ static void end_change(struct reload *reload)
 	pthread_join(reload->thread, NULL);
 	reload->phase = IDLE;
 	/* If no record runs, a refused or empty change does not change that. */
-	if (error || kept->confirm.running)
-		note_trouble(kept, error);
+	if (error || kept->confirm.running) {
+		if (!error && kept->trouble)
+			event(CHANGE_KEPT, event_word("directory", kept->directory));
+		free(kept->trouble);
+		kept->trouble = error ? strdup(strerror(-error)) : NULL;
+		if (error)
+			event(CHANGE_NOT_KEPT, event_word("directory", kept->directory),
+				event_word("why", strerror(-error)));
+	}
 	if (change->request.kind == CHANGE_CONFIRM)
 		end_confirmation(reload);
 	if (change->file >= 0) {

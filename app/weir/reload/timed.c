@@ -76,19 +76,6 @@ struct timed {
 	char error[256];
 };
 
-static bool terms_same(const struct limit_terms *a, const struct limit_terms *b)
-{
-	return a->limit_bps == b->limit_bps && a->limit_s == b->limit_s &&
-	       a->burst_bytes == b->burst_bytes;
-}
-
-static uint64_t hash_terms(const struct limit_terms *terms)
-{
-	uint64_t hash = hash64_step(HASH64_BASIS, terms->limit_bps);
-
-	return hash64_step(hash64_step(hash, terms->limit_s), terms->burst_bytes) | 1;
-}
-
 /* Returns the reason why one limiter alone cannot override the policy's limit; NULL: it can. */
 static const char *override_refusal(const struct instance *inst, const struct policy *policy)
 {
@@ -122,6 +109,7 @@ static bool decide_override(const struct instance *inst, const struct policy *po
 	int64_t wall_s, struct timed_policy *now)
 {
 	const struct override *override = overrides_find(&inst->timed->overrides, policy->name);
+	uint64_t hash;
 	FILE *nowhere;
 	int ret;
 
@@ -135,7 +123,9 @@ static bool decide_override(const struct instance *inst, const struct policy *po
 		return false;
 	now->by = TIMED_OVERRIDE;
 	now->until = override->until;
-	now->override = hash_terms(&now->terms);
+	hash = hash64_step(HASH64_BASIS, now->terms.limit_bps);
+	hash = hash64_step(hash, now->terms.limit_s);
+	now->override = hash64_step(hash, now->terms.burst_bytes) | 1;
 	return true;
 }
 
@@ -254,11 +244,6 @@ unsigned timed_policy(const struct instance *inst, unsigned index)
 	return inst->timed->list->policies[index].policy;
 }
 
-static struct limiter_terms control_terms(const struct limit_terms *terms)
-{
-	return (struct limiter_terms){terms->limit_bps, terms->limit_s, terms->burst_bytes};
-}
-
 int timed_plan(struct instance *inst, const struct policy *policies, unsigned n,
 	struct limiter_policy *limits, struct timed_list **out)
 {
@@ -290,15 +275,6 @@ void timed_exchange(struct instance *inst, struct timed_list **list)
 	*list = previous;
 }
 
-static char *format_terms(
-	const struct policy *policy, const struct limit_terms *terms, char *buf, size_t size)
-{
-	if (policy->count == COUNT_BYTES)
-		return units_format_rate(terms->limit_bps, buf, size);
-	return units_format_count_rate(
-		terms->limit_bps, terms->limit_s ? terms->limit_s : 1, buf, size);
-}
-
 static void log_turn(const struct instance *inst, const struct timed_policy *timed)
 {
 	static const char *const by[] = {
@@ -308,12 +284,17 @@ static void log_turn(const struct instance *inst, const struct timed_policy *tim
 	};
 	const struct policy *policy = &inst->policies[timed->policy];
 	const struct zone *zone = policy->schedule ? policy->schedule->zone : NULL;
+	const struct limit_terms *terms = &timed->terms;
 	char limit[UNITS_TEXT_MAX], until[ZONE_TEXT_MAX] = "for good";
 
 	if (timed->until != ZONE_NEVER)
 		zone_format(zone, timed->until, until);
-	event(LIMIT_TURNS, event_word("policy", policy->name),
-		event_word("limit", format_terms(policy, &timed->terms, limit, sizeof(limit))),
+	if (policy->count == COUNT_BYTES)
+		units_format_rate(terms->limit_bps, limit, sizeof(limit));
+	else
+		units_format_count_rate(terms->limit_bps, terms->limit_s ? terms->limit_s : 1,
+			limit, sizeof(limit));
+	event(LIMIT_TURNS, event_word("policy", policy->name), event_word("limit", limit),
 		event_word("by", by[timed->by]), event_word("until", until));
 }
 
@@ -322,34 +303,12 @@ static bool is_changed(const struct instance *inst, const struct timed_list *pre
 	const struct timed_policy *now)
 {
 	const struct timed_policy *was = find_timed(previous, now->policy);
-	const struct limit_terms plain = policy_terms(&inst->policies[now->policy]);
+	const struct limit_terms before = was ? was->terms
+					      : policy_terms(&inst->policies[now->policy]);
 
-	return !terms_same(&now->terms, was ? &was->terms : &plain) ||
+	return now->terms.limit_bps != before.limit_bps || now->terms.limit_s != before.limit_s ||
+	       now->terms.burst_bytes != before.burst_bytes ||
 	       now->override != (was ? was->override : 0);
-}
-
-static unsigned list_changes(const struct instance *inst, const struct timed_list *previous,
-	const struct timed_list *list, struct limiter_change_terms *changes)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < list->n; i++) {
-		const struct timed_policy *now = &list->policies[i];
-
-		if (is_changed(inst, previous, now))
-			changes[n++] = (struct limiter_change_terms){
-				now->policy, control_terms(&now->terms), now->override};
-	}
-	return n;
-}
-
-static void log_turns(const struct instance *inst, const struct timed_list *previous)
-{
-	const struct timed_list *list = inst->timed->list;
-
-	for (unsigned i = 0; i < list->n; i++)
-		if (is_changed(inst, previous, &list->policies[i]))
-			log_turn(inst, &list->policies[i]);
 }
 
 /* Updates control with the difference to the previous list. 1: limits changed; 0; or an errno. */
@@ -363,8 +322,15 @@ static int turn_limits(struct instance *inst, int64_t wall_s)
 	int ret = changes ? 0 : -ENOMEM;
 	unsigned n = 0;
 
-	if (ret == 0)
-		n = list_changes(inst, previous, list, changes);
+	for (unsigned i = 0; ret == 0 && i < list->n; i++) {
+		const struct timed_policy *now = &list->policies[i];
+		const struct limit_terms *terms = &now->terms;
+
+		if (is_changed(inst, previous, now))
+			changes[n++] = (struct limiter_change_terms){now->policy,
+				{terms->limit_bps, terms->limit_s, terms->burst_bytes},
+				now->override};
+	}
 	if (n > 0)
 		ret = limiter_set_terms(inst->limiter, changes, n, control_now());
 	free(changes);
@@ -373,8 +339,9 @@ static int turn_limits(struct instance *inst, int64_t wall_s)
 		return ret;
 	}
 	inst->timed->list = list;
-	if (n > 0)
-		log_turns(inst, previous);
+	for (unsigned i = 0; n > 0 && i < list->n; i++)
+		if (is_changed(inst, previous, &list->policies[i]))
+			log_turn(inst, &list->policies[i]);
 	timed_list_free(previous);
 	return n > 0;
 }
@@ -392,23 +359,19 @@ static uint64_t next_look(const struct instance *inst, uint64_t now_ns)
 	return now_ns + (turn_ns > time_ns ? RTE_MIN(turn_ns - time_ns, LOOK_NS) : 0);
 }
 
-/* Returns true if the list is still valid at this time. */
-static bool is_of_now(const struct timed_list *list, int64_t wall_s)
-{
-	if (wall_s == TIME_UNKNOWN)
-		return true;
-	return list->at_s != TIME_UNKNOWN && wall_s < list->turn_s && wall_s > list->at_s - BACK_S;
-}
-
 static bool look_at_time(struct instance *inst, uint64_t now_ns)
 {
 	struct timed *timed = inst->timed;
+	const struct timed_list *list = timed->list;
+	bool valid; /* the list, at this time */
 	int64_t wall_s;
 	int ret = 0;
 
 	wall_look(inst);
 	wall_s = limiter_wall_s(inst->limiter, control_now());
-	if (!is_of_now(timed->list, wall_s))
+	valid = wall_s == TIME_UNKNOWN || (list->at_s != TIME_UNKNOWN && wall_s < list->turn_s &&
+						  wall_s > list->at_s - BACK_S);
+	if (!valid)
 		ret = turn_limits(inst, wall_s);
 	if (ret >= 0 && wall_s != TIME_UNKNOWN)
 		overrides_end(&timed->overrides, wall_s);
@@ -550,24 +513,6 @@ struct timed_request timed_last_request(const struct instance *inst)
 	return (struct timed_request){timed->requests, timed->saving != NULL, timed->error};
 }
 
-static void log_saved(const struct saving *saving)
-{
-	const struct override *change = &saving->change;
-	char until[ZONE_TEXT_MAX];
-
-	if (saving->error)
-		event(OVERRIDE_NOT_KEPT, event_word("policy", change->policy),
-			event_count("uid", change->uid), event_word("store", saving->directory),
-			event_word("why", strerror(-saving->error)));
-	else if (saving->takes_back)
-		event(OVERRIDE_OFF, event_word("policy", change->policy),
-			event_count("uid", change->uid));
-	else
-		event(OVERRIDE_GIVEN, event_word("policy", change->policy),
-			event_count("uid", change->uid), event_word("terms", change->terms),
-			event_word("until", zone_format(NULL, change->until, until)));
-}
-
 int timed_fd(const struct instance *inst)
 {
 	return inst->timed->has_thread ? offload_fd(&inst->timed->offload) : -1;
@@ -578,14 +523,27 @@ void timed_read(struct instance *inst)
 {
 	struct timed *timed = inst->timed;
 	struct saving *saving = offload_collect(&timed->offload);
+	const struct override *change;
+	char until[ZONE_TEXT_MAX];
 
 	if (!saving)
 		return;
-	log_saved(saving);
-	if (saving->error)
+	change = &saving->change;
+	if (saving->error) {
+		event(OVERRIDE_NOT_KEPT, event_word("policy", change->policy),
+			event_count("uid", change->uid), event_word("store", saving->directory),
+			event_word("why", strerror(-saving->error)));
 		snprintf(timed->error, sizeof(timed->error), "%s: %s", saving->directory,
 			strerror(-saving->error));
-	else
+	} else if (saving->takes_back) {
+		event(OVERRIDE_OFF, event_word("policy", change->policy),
+			event_count("uid", change->uid));
+	} else {
+		event(OVERRIDE_GIVEN, event_word("policy", change->policy),
+			event_count("uid", change->uid), event_word("terms", change->terms),
+			event_word("until", zone_format(NULL, change->until, until)));
+	}
+	if (!saving->error)
 		timed->overrides = saving->overrides;
 	free(saving);
 	timed->saving = NULL;
@@ -593,24 +551,19 @@ void timed_read(struct instance *inst)
 	timed->next_ns = 0;
 }
 
-static void load_overrides(struct instance *inst)
-{
-	const char *directory = inst->config->ledger.store;
-	int ret = overrides_load(directory, &inst->timed->overrides);
-
-	if (ret == 0)
-		return;
-	inst->timed->overrides.n = 0;
-	event(OVERRIDES_NOT_READ, event_word("store", directory),
-		event_word("why", strerror(-ret)));
-}
-
 int timed_start(struct instance *inst)
 {
+	int ret;
+
 	inst->timed = calloc(1, sizeof(*inst->timed));
 	if (!inst->timed)
 		return -ENOMEM;
-	load_overrides(inst);
+	ret = overrides_load(inst->config->ledger.store, &inst->timed->overrides);
+	if (ret) {
+		inst->timed->overrides.n = 0;
+		event(OVERRIDES_NOT_READ, event_word("store", inst->config->ledger.store),
+			event_word("why", strerror(-ret)));
+	}
 	inst->timed->list = make_list(inst, inst->policies, inst->n_policies, TIME_UNKNOWN, NULL);
 	if (!inst->timed->list) {
 		timed_stop(inst);
