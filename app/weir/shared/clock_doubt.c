@@ -8,19 +8,6 @@
 
 #include "clock.h"
 
-/* Reads the first line of a file. A line that is too long is cut. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	FILE *file = fopen(path, "r");
-	bool read = file && fgets(line, (int)size, file);
-
-	if (file)
-		fclose(file);
-	if (read)
-		line[strcspn(line, "\n")] = '\0';
-	return read;
-}
-
 /* Returns true if the TSC of the first CPU continues in deep sleep, or if no flags are listed. */
 static bool has_nonstop_tsc(void)
 {
@@ -39,13 +26,19 @@ static bool has_nonstop_tsc(void)
 
 const char *tsc_clock_doubt(void)
 {
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	char source[32];
+	FILE *file;
+	bool read;
 
 	if (!has_nonstop_tsc())
 		return "this CPU's TSC stops in deep sleep (no nonstop_tsc)";
-	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		    sizeof(source)) &&
-		strcmp(source, "tsc") != 0)
+	file = fopen(path, "r");
+	read = file && fgets(source, sizeof(source), file);
+	if (file)
+		fclose(file);
+	if (read && strcmp(source, "tsc\n") != 0 && strcmp(source, "tsc") != 0)
 		return "the kernel does not keep time by the TSC (clocksource)";
 	return NULL;
 }

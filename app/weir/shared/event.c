@@ -165,27 +165,21 @@ static void write_name(char name[NAME_BYTES], enum event_id id)
 	name[n] = '\0';
 }
 
-static void write_time(char text[TIME_BYTES])
-{
-	struct timespec now;
-	struct tm tm;
-	size_t n;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	n = strftime(text, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, TIME_BYTES - n, ".%06ldZ", now.tv_nsec / 1000);
-}
-
 /* Makes the object that is written and kept. Returns NULL without memory. */
 static json_t *make_object(
 	enum event_id id, enum log_level level, const char *text, const struct event_field *fields)
 {
 	char name[NAME_BYTES], when[TIME_BYTES];
+	struct timespec now;
 	json_t *object;
+	struct tm tm;
+	size_t n;
 
 	write_name(name, id);
-	write_time(when);
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(when, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(when + n, TIME_BYTES - n, ".%06ldZ", now.tv_nsec / 1000);
 	object = json_pack("{s:s, s:s, s:s, s:s}", "time", when, "level", level_name(level),
 		"event", name, "text", text);
 	for (; object && fields->name; fields++)
@@ -193,19 +187,15 @@ static json_t *make_object(
 	return object;
 }
 
-static bool is_ours(enum event_id id)
-{
-	return id != EVENT_DRIVER && id != EVENT_STDERR;
-}
-
 /* Returns a line for free(), or NULL without memory. */
 static char *make_line(enum event_id id, const char *text, const json_t *object)
 {
+	const char *label = id == EVENT_DRIVER || id == EVENT_STDERR ? "" : "weir: ";
 	char *line;
 
 	if (object && __atomic_load_n(&events.format, __ATOMIC_RELAXED) == FORMAT_JSON)
 		return json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	return asprintf(&line, "%s%s", is_ours(id) ? "weir: " : "", text) < 0 ? NULL : line;
+	return asprintf(&line, "%s%s", label, text) < 0 ? NULL : line;
 }
 
 /* Removes and returns the oldest event of the row with the most kept events. */

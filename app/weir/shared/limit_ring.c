@@ -59,14 +59,6 @@ static uint64_t mix_hash_word(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
-{
-	hash = mix_hash_word(hash, terms->units);
-	hash = mix_hash_word(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
-	return mix_hash_word(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
-					   (uint64_t)terms->ecn);
-}
-
 /*
  * Returns a hash of 64 bits that stands for the 25 bytes of a limit. With a probability of 2^-64 it
  * equals that of the previous limit. Then the worker keeps that one until the next change.
@@ -74,13 +66,18 @@ static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
 static uint64_t hash_of(const struct limit_profile *profile)
 {
 	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
-
+	const struct shape_terms *terms = &profile->shape.terms;
 	uint64_t hash = mix_hash_word(
 		mix_hash_word(
 			mix_hash_word(mix_hash_word(0, limit.rate), limit.burst), limit.credit),
 		(uint64_t)profile->ending << 8 | profile->sample_shift);
 
-	return profile->shaped ? terms_hash(hash, &profile->shape.terms) : hash;
+	if (!profile->shaped)
+		return hash;
+	hash = mix_hash_word(hash, terms->units);
+	hash = mix_hash_word(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
+	return mix_hash_word(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
+					   (uint64_t)terms->ecn);
 }
 
 void limit_ring_begin(struct limit_ring *limit_ring, const struct limit_profile *profile)

@@ -60,15 +60,6 @@ static struct {
 	char bytes[RING_BYTES];
 } ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t count_lines(const char *at, size_t len)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += at[i] == '\n';
-	return n;
-}
-
 static void count_lost(uint64_t lines)
 {
 	__atomic_fetch_add(&ring.lost, lines, __ATOMIC_RELAXED);
@@ -86,14 +77,19 @@ static uint32_t copy_in(uint32_t head, const char *at, size_t len)
 	return head + (uint32_t)len;
 }
 
-/* Stores a line, or counts it as lost. */
-static void push_line(int priority, const char *line, size_t len)
+void log_write(int priority, const char *line)
 {
+	const size_t len = strlen(line);
 	char prefix[8] = "";
-	size_t before = ring.journal ? (size_t)snprintf(prefix, sizeof(prefix), "<%d>", priority)
-				     : 0;
+	size_t before = 0;
 	uint32_t head, room;
 
+	if (!ring.before) {
+		fprintf(stderr, "%s\n", line);
+		return;
+	}
+	if (ring.journal)
+		before = (size_t)snprintf(prefix, sizeof(prefix), "<%d>", priority);
 	pthread_mutex_lock(&ring.lock);
 	head = ring.head;
 	room = RING_BYTES - (head - __atomic_load_n(&ring.tail, __ATOMIC_ACQUIRE));
@@ -109,23 +105,11 @@ static void push_line(int priority, const char *line, size_t len)
 	pthread_mutex_unlock(&ring.lock);
 }
 
-void log_write(int priority, const char *line)
-{
-	if (ring.before)
-		push_line(priority, line, strlen(line));
-	else
-		fprintf(stderr, "%s\n", line);
-}
-
-/* Returns the level of the present line of DPDK: a level of syslog, or one more. */
-static int priority_of(const struct log_stream *stream)
-{
-	return stream->source == LOG_OF_DPDK ? rte_log_cur_msg_loglevel() - 1 : LOG_PRIORITY_ERROR;
-}
-
 static void end_line(struct log_stream *stream)
 {
-	int priority = priority_of(stream);
+	/* The level of the present line of DPDK: a level of syslog, or one more. */
+	int priority = stream->source == LOG_OF_DPDK ? rte_log_cur_msg_loglevel() - 1
+						     : LOG_PRIORITY_ERROR;
 
 	stream->line[stream->len] = '\0';
 	stream->len = 0;
@@ -195,11 +179,14 @@ static void write_filled(uint32_t n)
 {
 	uint32_t place = ring.tail % RING_BYTES;
 	const char *at = ring.bytes + place;
+	uint64_t lines = 0;
 	size_t refused;
 
 	n = n < RING_BYTES - place ? n : RING_BYTES - place;
 	refused = write_all(at, n);
-	count_lost(count_lines(at + n - refused, refused));
+	for (size_t i = n - refused; i < n; i++)
+		lines += at[i] == '\n';
+	count_lost(lines);
 	__atomic_store_n(&ring.tail, ring.tail + n, __ATOMIC_RELEASE);
 }
 
