@@ -24,63 +24,55 @@
 
 /* The quota of a policy, and an alarm when it is spent. */
 
-/* The group by the latest reports, and etcd if the quota is there. */
-static void read_total(const struct instance *inst, unsigned i, const struct quota_view *view,
-	struct show_total *of)
-{
-	const struct policy *policy = &inst->policies[i];
-	uint64_t left = view->group.remaining;
-	struct budget_share_view share = {0};
-	bool drawn = etcd_share_budget_of(inst, i, &share) && share.known;
-	uint64_t credit = credits_held(inst, inst->slots.of[i]), total;
-
-	total = drawn ? share.total : policy->total;
-	*of = (struct show_total){.total = total,
-		.prefetched = view->prepaid + credit,
-		/* For the ledger, units are spent once they are taken. */
-		.spent = view->spent - RTE_MIN(view->spent, view->prepaid + credit),
-		.left = left + RTE_MIN(credit, total - RTE_MIN(total, left)),
-		.known = view->group.known && !view->undated && !view->recovering &&
-			 (!policy->drawn || drawn),
-		.held = view->group.held};
-	/* The reply of etcd can be older than the reports of the group. */
-	if (drawn)
-		of->left = RTE_MIN(of->left + share.left, RTE_MAX(of->total, of->left));
-}
-
 bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of)
 {
 	const struct budget *budget = limiter_budget(inst->limiter);
+	struct budget_share_view share = {0};
+	uint64_t left, credit, total;
 	struct quota_view view;
 	unsigned index;
+	bool drawn;
 
 	if (!budget)
 		return false;
 	index = limiter_budget_index(inst->limiter, policy);
 	if (index == LIMITER_ADDED)
 		return false;
+	/* The group by the latest reports, and etcd if the quota is there. */
 	view = budget_view(budget, index, control_now());
-	read_total(inst, policy, &view, of);
+	drawn = etcd_share_budget_of(inst, policy, &share) && share.known;
+	total = drawn ? share.total : inst->policies[policy].total;
+	credit = credits_held(inst, inst->slots.of[policy]);
+	left = view.group.remaining;
+	*of = (struct show_total){.total = total,
+		.prefetched = view.prepaid + credit,
+		/* For the ledger, units are spent once they are taken. */
+		.spent = view.spent - RTE_MIN(view.spent, view.prepaid + credit),
+		.left = left + RTE_MIN(credit, total - RTE_MIN(total, left)),
+		.known = view.group.known && !view.undated && !view.recovering &&
+			 (!inst->policies[policy].drawn || drawn),
+		.held = view.group.held};
+	/* The reply of etcd can be older than the reports of the group. */
+	if (drawn)
+		of->left = RTE_MIN(of->left + share.left, RTE_MAX(of->total, of->left));
 	return true;
 }
 
 /* A quota is spent if less than this part is left: packets are larger, or a limiter holds it. */
 #define SPENT_PART 1000
 
-static bool is_spent(const struct instance *inst, unsigned i)
-{
-	struct show_total of;
-
-	return show_total_of(inst, i, &of) && of.known && of.left <= of.total / SPENT_PART;
-}
-
 unsigned show_spent_totals(const struct instance *inst, const char **first)
 {
+	struct show_total of;
 	unsigned n = 0;
 
-	for (unsigned i = 0; limiter_budget(inst->limiter) && i < inst->n_policies; i++)
-		if (is_spent(inst, i) && n++ == 0)
+	for (unsigned i = 0; limiter_budget(inst->limiter) && i < inst->n_policies; i++) {
+		bool spent = show_total_of(inst, i, &of) && of.known &&
+			     of.left <= of.total / SPENT_PART;
+
+		if (spent && n++ == 0)
 			*first = inst->policies[i].name;
+	}
 	return n;
 }
 
@@ -206,24 +198,13 @@ static struct second_now second_of(const struct policy *policy, const struct lim
 		.local_burst = local.burst};
 }
 
-/* The objective refers to the last minute: one burst can be a tenth of 10 seconds. */
-static struct delay_now p99_of(
-	const struct instance *inst, uint32_t slot, const struct delay_sum *total)
-{
-	const struct delay_window *delay_window = delays_window(inst, slot);
-	uint64_t now_ns = control_now();
-	struct delay_sum minute, moment;
-
-	delay_window_sum(delay_window, DELAY_WINDOW_60S, total, now_ns, &minute);
-	delay_window_sum(delay_window, DELAY_WINDOW_10S, total, now_ns, &moment);
-	return (struct delay_now){
-		quantile_us(&minute, 0.99), quantile_us(&moment, 0.99), quantile_us(total, 0.99)};
-}
-
 void policy_now_look_closer(struct policy_now *now)
 {
 	struct instance *inst = now->inst;
 	uint32_t slot = inst->slots.of[now->index];
+	const struct delay_window *window;
+	struct delay_sum minute, moment;
+	uint64_t now_ns;
 
 	now->closer = true;
 	if (policy_is_coloured(now->policy))
@@ -237,8 +218,15 @@ void policy_now_look_closer(struct policy_now *now)
 		return;
 	delays_totals(inst, slot, &now->delays);
 	now->left = delay_count(&now->delays.delay);
-	if (now->policy->slo_p99_ns)
-		now->p99_us = p99_of(inst, slot, &now->delays.delay);
+	if (!now->policy->slo_p99_ns)
+		return;
+	/* The objective refers to the last minute: one burst can be a tenth of 10 seconds. */
+	window = delays_window(inst, slot);
+	now_ns = control_now();
+	delay_window_sum(window, DELAY_WINDOW_60S, &now->delays.delay, now_ns, &minute);
+	delay_window_sum(window, DELAY_WINDOW_10S, &now->delays.delay, now_ns, &moment);
+	now->p99_us = (struct delay_now){quantile_us(&minute, 0.99), quantile_us(&moment, 0.99),
+		quantile_us(&now->delays.delay, 0.99)};
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -370,39 +358,28 @@ static json_t *value_json(
 	}
 }
 
-/* The first object or member of the path is null, unless it has the value of another row. */
-static void put_none(json_t *json, const char *path)
-{
-	char key[NUMBER_NAME_MAX];
-
-	snprintf(key, sizeof(key), "%.*s", (int)strcspn(path, "."), path);
-	if (!json_object_get(json, key))
-		json_object_set_new(json, key, json_null());
-}
-
-static bool is_in(const char *path, const char *object)
-{
-	size_t n = strlen(object);
-
-	return n == 0 || (strncmp(path, object, n) == 0 && path[n] == '.');
-}
-
 static void put_number(json_t *json, const struct policy_now *now,
 	const struct policy_number *number, const struct policy_number *names,
 	const struct number_value *value, const char *object)
 {
-	char name[NUMBER_NAME_MAX];
-	const char *path = is_in(names->path, object)
-				   ? number_path(names, show_counting(now->policy->count), name)
-				   : NULL;
+	char name[NUMBER_NAME_MAX], first[NUMBER_NAME_MAX];
+	const size_t n = strlen(object);
+	const bool inside = n == 0 ||
+			    (strncmp(names->path, object, n) == 0 && names->path[n] == '.');
+	const char *path = inside ? number_path(names, show_counting(now->policy->count), name)
+				  : NULL;
 
 	if (!path)
 		return;
-	path += *object ? strlen(object) + 1 : 0;
+	path += n ? n + 1 : 0;
 	if (value->type != VALUE_NONE)
 		number_put(json, path, value_json(now->policy, number->unit, value));
-	else if (!*object)
-		put_none(json, path);
+	if (value->type != VALUE_NONE || n > 0)
+		return;
+	/* The first object or member of the path is null, except if another row gave a value. */
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(path, "."), path);
+	if (!json_object_get(json, first))
+		json_object_set_new(json, first, json_null());
 }
 
 void policy_now_json(json_t *json, struct policy_now *now, const char *object)

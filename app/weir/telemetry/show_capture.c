@@ -93,19 +93,6 @@ static const char *take_wish(struct instance *inst, const char *word, struct cap
 	return why;
 }
 
-static const char *take_wishes(
-	struct instance *inst, char *text, struct capture_wish *wish, char why[UNKNOWN_NAME_MAX])
-{
-	const char *refusal = NULL, *word;
-
-	*wish = (struct capture_wish){
-		.slot = TAP_ANY, .reason = TAP_ANY, .verdict = TAP_ANY, .rate = RATE};
-	while (!refusal && (word = strsep(&text, " ")) != NULL)
-		if (*word)
-			refusal = take_wish(inst, word, wish, why);
-	return refusal;
-}
-
 static json_t *begin_capture(
 	struct instance *inst, const struct capture_wish *wish, struct tap_session *session)
 {
@@ -132,12 +119,15 @@ json_t *show_capture(const char *params, void *context)
 {
 	struct instance *inst = context;
 	struct tap_session *session;
-	struct capture_wish wish;
-	const char *refusal;
+	struct capture_wish wish = {
+		.slot = TAP_ANY, .reason = TAP_ANY, .verdict = TAP_ANY, .rate = RATE};
+	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : ""), *rest = text;
+	const char *refusal = text ? NULL : "out of memory", *word;
 	bool busy;
-	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : "");
 
-	refusal = text ? take_wishes(inst, text, &wish, why) : "out of memory";
+	while (!refusal && (word = strsep(&rest, " ")) != NULL)
+		if (*word)
+			refusal = take_wish(inst, word, &wish, why);
 	free(text);
 	if (refusal)
 		return tap_session_refuse(refusal);
@@ -176,25 +166,6 @@ static json_t *record_json(
 		data);
 }
 
-/* Sums of all workers. */
-static void add_tap_counts(json_t *json, const struct tap_session *c)
-{
-	uint64_t examined = 0, skipped = 0, taken = 0, limited = 0, lost = 0;
-
-	for (unsigned i = 0; i < c->n; i++) {
-		examined += counter_read(&c->taps[i]->n_examined);
-		skipped += counter_read(&c->taps[i]->n_skipped);
-		taken += counter_read(&c->taps[i]->n_taken);
-		limited += counter_read(&c->taps[i]->n_limited);
-		lost += counter_read(&c->taps[i]->n_lost);
-	}
-	json_object_set_new(json, "examined", json_uint(examined));
-	json_object_set_new(json, "not_examined", json_uint(skipped));
-	json_object_set_new(json, "taken", json_uint(taken));
-	json_object_set_new(json, "over_rate", json_uint(limited));
-	json_object_set_new(json, "lost", json_uint(lost));
-}
-
 /* Takes records of all workers in turn, until the reply is full. */
 static json_t *take_records(struct instance *inst, struct tap_session *c)
 {
@@ -226,6 +197,7 @@ json_t *show_capture_read(const char *params, void *context)
 {
 	struct instance *inst = context;
 	struct tap_session *c = tap_session_find(inst, params, false);
+	uint64_t examined = 0, skipped = 0, taken = 0, limited = 0, lost = 0;
 	json_t *json, *packets;
 	bool late, over;
 
@@ -235,7 +207,18 @@ json_t *show_capture_read(const char *params, void *context)
 	packets = take_records(inst, c);
 	over = c->left == 0 || (late && json_array_size(packets) == 0);
 	json = json_pack("{s:o, s:b}", "packets", packets, "over", over);
-	add_tap_counts(json, c);
+	for (unsigned i = 0; i < c->n; i++) { /* sums of all workers */
+		examined += counter_read(&c->taps[i]->n_examined);
+		skipped += counter_read(&c->taps[i]->n_skipped);
+		taken += counter_read(&c->taps[i]->n_taken);
+		limited += counter_read(&c->taps[i]->n_limited);
+		lost += counter_read(&c->taps[i]->n_lost);
+	}
+	json_object_set_new(json, "examined", json_uint(examined));
+	json_object_set_new(json, "not_examined", json_uint(skipped));
+	json_object_set_new(json, "taken", json_uint(taken));
+	json_object_set_new(json, "over_rate", json_uint(limited));
+	json_object_set_new(json, "lost", json_uint(lost));
 	if (over)
 		tap_session_leave(inst, c);
 	return json;

@@ -23,36 +23,21 @@
 /* Most names in "runs", so that a reply has room for the longest. */
 #define NAMES_MOST 32
 
-static json_t *singles_json(const json_t *singles)
+static json_t *runs_json(const struct kept *kept)
 {
+	json_t *about = kept->about, *singles = json_object_get(about, "singles");
 	json_t *names = json_array(), *single;
+	char words[256];
 	size_t i;
 
 	json_array_foreach (singles, i, single)
 		if (i < NAMES_MOST)
 			json_array_append(names, json_object_get(single, "policy"));
-	return names;
-}
-
-static json_t *runs_json(const struct kept *kept)
-{
-	const json_t *about = kept->about, *singles = json_object_get(about, "singles");
-	char words[256];
-
 	kept_words(kept, words, sizeof(words));
 	return json_pack("{s:s, s:o, s:O?, s:O?, s:O?, s:b, s:i, s:o}", "words", words, "number",
 		json_uint(kept->confirm.running), "what", json_object_get(about, "what"), "at",
 		json_object_get(about, "at"), "user", json_object_get(about, "user"), "differs",
-		kept_differs(kept), "n_singles", (int)json_array_size(singles), "singles",
-		singles_json(singles));
-}
-
-static json_t *waits_json(const struct kept *kept)
-{
-	if (!confirm_waits(&kept->confirm))
-		return json_null();
-	return json_pack("{s:f}", "left_s",
-		(double)confirm_left_ns(&kept->confirm, control_now()) / SECOND_NS);
+		kept_differs(kept), "n_singles", (int)json_array_size(singles), "singles", names);
 }
 
 static json_t *outcome_json(const struct reload_outcome *last)
@@ -74,18 +59,22 @@ json_t *show_change(const char *params, void *context)
 	const struct instance *inst = context;
 	const struct reload_outcome *last = reload_last_change(inst), *asked;
 	const struct kept *kept = inst->kept;
+	json_t *waits = json_null();
 
 	asked = params ? reload_change_of(inst, strtoull(params, NULL, 10)) : NULL;
 	last = asked ? asked : last;
 	if (!kept)
 		return json_pack("{s:s, s:n, s:o, s:o}", "state", reload_state(inst), "directory",
 			"last", outcome_json(last), "peers_differ", show_differing_peers(inst));
+	if (confirm_waits(&kept->confirm))
+		waits = json_pack("{s:f}", "left_s",
+			(double)confirm_left_ns(&kept->confirm, control_now()) / SECOND_NS);
 	return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "state",
 		reload_state(inst), "directory", kept->directory, "file", inst->file, "runs",
-		runs_json(kept), "last_good", json_uint(kept->confirm.good), "unconfirmed",
-		waits_json(kept), "refused",
-		kept->refused ? json_lines(kept->refused) : json_null(), "not_kept", kept->trouble,
-		"last", outcome_json(last), "peers_differ", show_differing_peers(inst));
+		runs_json(kept), "last_good", json_uint(kept->confirm.good), "unconfirmed", waits,
+		"refused", kept->refused ? json_lines(kept->refused) : json_null(), "not_kept",
+		kept->trouble, "last", outcome_json(last), "peers_differ",
+		show_differing_peers(inst));
 }
 
 /* Sends the configuration as a descriptor of its file. */

@@ -44,43 +44,31 @@ json_t *show_lcores(const char *params, void *context)
 	return list;
 }
 
-static json_t *cpus_json(const rte_cpuset_t *set)
-{
-	json_t *list = json_array();
-
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, set))
-			json_array_append_new(list, json_uint(cpu));
-	return list;
-}
-
-/* Adds the cycles since the start of the process, and those in which the lcore was busy. */
-static void add_cycles(json_t *json, const struct instance *inst, unsigned lcore)
-{
-	double hz = (double)inst->clock.hz;
-	struct busy_share busy = lcore == rte_get_main_lcore() ? busy_control(inst)
-							       : busy_worker(inst, lcore - 1);
-
-	json_object_set_new(json, "total_cycles",
-		json_uint((uint64_t)((double)busy_uptime_ns(inst) * hz / SECOND_NS)));
-	json_object_set_new(
-		json, "busy_cycles", json_uint((uint64_t)((double)busy.busy_ns * hz / SECOND_NS)));
-}
-
 json_t *show_lcore(const char *params, void *context)
 {
 	const struct instance *inst = context;
+	double hz = (double)inst->clock.hz;
+	json_t *json, *list;
+	struct busy_share busy;
 	rte_cpuset_t cpus;
 	unsigned lcore;
-	json_t *json;
 
 	if (!show_index(params, &lcore) || !rte_lcore_is_enabled(lcore) ||
 		lcore > inst->config->n_workers)
 		return NULL;
 	cpus = rte_lcore_cpuset(lcore);
+	list = json_array();
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &cpus))
+			json_array_append_new(list, json_uint(cpu));
 	json = json_pack("{s:i, s:i, s:s, s:o}", "lcore_id", (int)lcore, "socket",
-		(int)rte_lcore_to_socket_id(lcore), "role", "RTE", "cpuset", cpus_json(&cpus));
-	add_cycles(json, inst, lcore);
+		(int)rte_lcore_to_socket_id(lcore), "role", "RTE", "cpuset", list);
+	/* The cycles since the start of the process, and those in which the lcore was busy. */
+	busy = lcore == rte_get_main_lcore() ? busy_control(inst) : busy_worker(inst, lcore - 1);
+	json_object_set_new(json, "total_cycles",
+		json_uint((uint64_t)((double)busy_uptime_ns(inst) * hz / SECOND_NS)));
+	json_object_set_new(
+		json, "busy_cycles", json_uint((uint64_t)((double)busy.busy_ns * hz / SECOND_NS)));
 	return json;
 }
 
@@ -103,27 +91,23 @@ json_t *show_memzones(const char *params, void *context)
 }
 
 /* Shows the pages that a zone is in, and the first one's address. Zones can share a page. */
-static json_t *zone_json(unsigned index, const struct rte_memzone *zone)
-{
-	uint64_t page = zone->hugepage_sz, first = zone->addr_64 / page * page;
-	char base[ADDRESS_TEXT], address[ADDRESS_TEXT];
-
-	snprintf(base, sizeof(base), "0x%" PRIx64, first);
-	snprintf(address, sizeof(address), "0x%" PRIx64, zone->addr_64);
-	return json_pack("{s:i, s:s, s:o, s:s, s:i, s:i, s:o, s:s, s:o}", "Zone", (int)index,
-		"Name", zone->name, "Length", json_uint(zone->len), "Address", address, "Socket",
-		zone->socket_id, "Flags", (int)zone->flags, "Hugepage_size", json_uint(page),
-		"Hugepage_base", base, "Hugepage_used",
-		json_uint((zone->addr_64 + zone->len - first + page - 1) / page));
-}
-
 static void find_zone(const struct rte_memzone *zone, void *arg)
 {
+	char base[ADDRESS_TEXT], address[ADDRESS_TEXT];
 	struct zone_search *search = arg;
+	unsigned index = search->index++;
+	uint64_t page = zone->hugepage_sz, first;
 
-	if (search->index == search->wanted && zone->hugepage_sz)
-		search->found = zone_json(search->index, zone);
-	search->index++;
+	if (index != search->wanted || !page)
+		return;
+	first = zone->addr_64 / page * page;
+	snprintf(base, sizeof(base), "0x%" PRIx64, first);
+	snprintf(address, sizeof(address), "0x%" PRIx64, zone->addr_64);
+	search->found = json_pack("{s:i, s:s, s:o, s:s, s:i, s:i, s:o, s:s, s:o}", "Zone",
+		(int)index, "Name", zone->name, "Length", json_uint(zone->len), "Address", address,
+		"Socket", zone->socket_id, "Flags", (int)zone->flags, "Hugepage_size",
+		json_uint(page), "Hugepage_base", base, "Hugepage_used",
+		json_uint((zone->addr_64 + zone->len - first + page - 1) / page));
 }
 
 json_t *show_memzone(const char *params, void *context)
@@ -173,23 +157,6 @@ static uint64_t resident_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Shows EAL's heaps on all NUMA nodes, with packets, tables, and rings of devices. */
-static json_t *memory_json(void)
-{
-	uint64_t total = 0, used = 0;
-
-	for (unsigned i = 0; i < rte_socket_count(); i++) {
-		struct rte_malloc_socket_stats stats;
-
-		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats))
-			continue;
-		total += stats.heap_totalsz_bytes;
-		used += stats.heap_allocsz_bytes;
-	}
-	return json_pack("{s:o, s:o, s:o}", "resident_bytes", json_uint(resident_bytes()),
-		"heap_bytes", json_uint(total), "heap_used_bytes", json_uint(used));
-}
-
 static void add_pool(struct rte_mempool *pool, void *pools)
 {
 	json_array_append_new(
@@ -200,15 +167,27 @@ static void add_pool(struct rte_mempool *pool, void *pools)
 json_t *show_process(const char *params, void *context)
 {
 	const struct instance *inst = context;
-	json_t *workers = json_array(), *pools = json_array();
+	json_t *workers = json_array(), *pools = json_array(), *memory;
+	uint64_t total = 0, used = 0;
 
 	(void)params;
 	for (unsigned i = 0; i < inst->config->n_workers; i++)
 		json_array_append_new(workers, busy_json(busy_worker(inst, i)));
 	rte_mempool_walk(add_pool, pools);
+	/* EAL's heaps on all NUMA nodes, with packets, tables, and rings of devices. */
+	for (unsigned i = 0; i < rte_socket_count(); i++) {
+		struct rte_malloc_socket_stats stats;
+
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats))
+			continue;
+		total += stats.heap_totalsz_bytes;
+		used += stats.heap_allocsz_bytes;
+	}
+	memory = json_pack("{s:o, s:o, s:o}", "resident_bytes", json_uint(resident_bytes()),
+		"heap_bytes", json_uint(total), "heap_used_bytes", json_uint(used));
 	return json_pack("{s:s, s:s, s:i, s:f, s:f, s:o, s:o, s:o, s:o}", "limiter",
 		inst->config->limiter, "version", WEIR_VERSION, "pid", (int)getpid(), "uptime_s",
 		(double)busy_uptime_ns(inst) / SECOND_NS, "share_of_s",
 		(double)BUSY_PERIOD_NS / SECOND_NS, "control", busy_json(busy_control(inst)),
-		"workers", workers, "memory", memory_json(), "pools", pools);
+		"workers", workers, "memory", memory, "pools", pools);
 }

@@ -27,14 +27,6 @@ static const struct {
 	{"debug", LEVEL_DEBUG},
 };
 
-static const char *level_name(enum log_level level)
-{
-	for (size_t i = 0; i < RTE_DIM(levels); i++)
-		if (levels[i].level == level)
-			return levels[i].name;
-	return NULL;
-}
-
 static const char *format_name(enum log_format format)
 {
 	return format == FORMAT_JSON ? "json" : "text";
@@ -43,12 +35,15 @@ static const char *format_name(enum log_format format)
 json_t *show_log(const char *params, void *context)
 {
 	struct log_config log = events_configured();
+	const char *level = NULL;
 
 	(void)params;
 	(void)context;
-	return json_pack("{s:s, s:s, s:o, s:o}", "level", level_name(log.level), "format",
-		format_name(log.format), "lines_lost", json_uint(log_lost()), "events",
-		json_uint(events_number() - 1));
+	for (size_t i = 0; i < RTE_DIM(levels); i++)
+		if (levels[i].level == log.level)
+			level = levels[i].name;
+	return json_pack("{s:s, s:s, s:o, s:o}", "level", level, "format", format_name(log.format),
+		"lines_lost", json_uint(log_lost()), "events", json_uint(events_number() - 1));
 }
 
 json_t *show_log_level(const char *params, void *context)

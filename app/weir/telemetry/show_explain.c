@@ -73,16 +73,6 @@ void explain_stop(struct instance *inst)
 	inst->explainer = NULL;
 }
 
-static int find_wire(const struct instance *inst, const char *name, uint16_t *wire)
-{
-	for (unsigned i = 0; i < inst->config->n_wires; i++)
-		if (!name[0] || strcmp(inst->config->wires[i].name, name) == 0) {
-			*wire = (uint16_t)i;
-			return 0;
-		}
-	return -ENOENT;
-}
-
 /* Returns the path by which a worker receives such a packet, or -1. */
 static int find_path(const struct worker *w, uint16_t wire, enum direction direction)
 {
@@ -110,29 +100,26 @@ static int find_worker(const struct instance *inst, const struct probe_packet *p
 	return -ENOENT;
 }
 
-static json_t *refuse_worker(int worker)
-{
-	return json_pack("{s:o}", "refused",
-		json_sprintf(
-			"worker: %d: no such worker, or it has no queue of this wire: expected "
-			"one that \"weirctl workers\" lists",
-			worker));
-}
-
 static json_t *ask_worker(struct instance *inst, struct explainer *e)
 {
 	enum direction direction = e->probe.direction == DIRECTION_ANY ? DIRECTION_A_TO_B
 								       : e->probe.direction;
 	struct specimen *s = e->specimen;
 	char why[UNKNOWN_NAME_MAX];
-	uint16_t wire;
+	unsigned wire = 0;
 	int path;
 
-	if (find_wire(inst, e->probe.wire, &wire))
+	while (wire < inst->config->n_wires && e->probe.wire[0] &&
+		strcmp(inst->config->wires[wire].name, e->probe.wire) != 0)
+		wire++;
+	if (wire == inst->config->n_wires)
 		return refusal_json(unknown_wire(inst->config, e->probe.wire, why));
-	path = find_worker(inst, &e->probe, wire, direction, &e->worker);
+	path = find_worker(inst, &e->probe, (uint16_t)wire, direction, &e->worker);
 	if (path < 0)
-		return refuse_worker(e->probe.worker);
+		return json_pack("{s:o}", "refused",
+			json_sprintf("worker: %d: no such worker, or it has no queue of this wire: "
+				     "expected one that \"weirctl workers\" lists",
+				e->probe.worker));
 	memset(s->frame, 0, sizeof(s->frame));
 	memcpy(s->frame, e->probe.frame, e->probe.bytes);
 	s->len = e->probe.len;
@@ -188,17 +175,6 @@ static json_t *address_json(const struct packet *packet, const uint8_t *addr)
 	return json_string(text);
 }
 
-static json_t *unknown_json(unsigned unknown)
-{
-	static const char *const names[] = {"ports", "proto", "flags", "address"};
-	json_t *json = json_array();
-
-	for (unsigned bit = 0; bit < RTE_DIM(names); bit++)
-		if (unknown >> bit & 1)
-			json_array_append_new(json, json_string(names[bit]));
-	return json;
-}
-
 static json_t *known_or_null(bool known, unsigned value)
 {
 	return known ? json_integer(value) : json_null();
@@ -229,10 +205,11 @@ static json_t *packet_json(
 	const struct probe_packet *probe, const struct packet *packet, const uint8_t *frame)
 {
 	static const char *const fragments[] = {"no", "first", "later"};
+	static const char *const parts[] = {"ports", "proto", "flags", "address"};
 	const uint32_t v4_at = 12, v6_at = 8;
 	const uint32_t outer = packet->l2_len + (packet->family == PACKET_IPV4 ? v4_at : v6_at);
 	bool ip = packet->family != PACKET_OTHER;
-	json_t *json = json_pack("{s:i}", "bytes", (int)probe->len);
+	json_t *json = json_pack("{s:i}", "bytes", (int)probe->len), *unknown = json_array();
 
 	add_link(json, probe, packet);
 	json_object_set_new(json, "family",
@@ -253,7 +230,10 @@ static json_t *packet_json(
 	json_object_set_new(json, "unparsed",
 		packet->unparsed ? json_string(packet_unparsed_name(packet->unparsed))
 				 : json_null());
-	json_object_set_new(json, "unknown", unknown_json(packet->unknown));
+	for (unsigned bit = 0; bit < RTE_DIM(parts); bit++)
+		if (packet->unknown >> bit & 1)
+			json_array_append_new(unknown, json_string(parts[bit]));
+	json_object_set_new(json, "unknown", unknown);
 	return json;
 }
 
@@ -289,16 +269,11 @@ static const struct policy *policy_at(const struct instance *inst, uint32_t slot
 	return policy < inst->n_policies ? &inst->policies[policy] : NULL;
 }
 
-static bool is_total(const struct instance *inst, uint32_t slot)
-{
-	const struct policy *policy = policy_at(inst, slot);
-
-	return policy && policy_is_quota(policy);
-}
-
 /* Returns the reason of the verdict, by the name of its counter. */
 static const char *reason_of(const struct instance *inst, const struct dry_run_result *r)
 {
+	const struct policy *doer;
+
 	if (r->reason != DROP_REASONS)
 		return drop_reason_name(r->reason);
 	if (r->slot == CLASSIFY_NONE)
@@ -311,7 +286,8 @@ static const char *reason_of(const struct instance *inst, const struct dry_run_r
 	case DRY_RUN_WAIT:
 		return "waits";
 	default:
-		return is_total(inst, r->doer) ? "quota" : "limit";
+		doer = policy_at(inst, r->doer);
+		return doer && policy_is_quota(doer) ? "quota" : "limit";
 	}
 }
 
@@ -323,16 +299,6 @@ static void note_level(const struct instance *inst, uint32_t slot, const char *l
 		json_array_append_new(
 			notes, json_sprintf("%s, which the policy is below, %s", policy->name,
 				       policy_is_quota(policy) ? "does not pay for it" : lacks));
-}
-
-/* Levels above the packet's policy that have no tokens for it, or do not pay. */
-static void note_levels(const struct instance *inst, const struct dry_run_result *r, json_t *notes)
-{
-	if (r->doer != r->slot)
-		note_level(inst, r->doer, "has no room for it", notes);
-	for (unsigned i = 0; i < r->n_also; i++)
-		note_level(inst, r->also[i], "has no room for it either, and counts it as over",
-			notes);
 }
 
 static json_t *notes_json(
@@ -348,8 +314,12 @@ static json_t *notes_json(
 		json_array_append_new(notes,
 			json_string("the flow's class depends on the device's hash, and might be "
 				    "another"));
-	if (r->slot != CLASSIFY_NONE)
-		note_levels(inst, r, notes);
+	/* Levels above the packet's policy that have no tokens for it, or do not pay. */
+	if (r->slot != CLASSIFY_NONE && r->doer != r->slot)
+		note_level(inst, r->doer, "has no room for it", notes);
+	for (unsigned i = 0; r->slot != CLASSIFY_NONE && i < r->n_also; i++)
+		note_level(inst, r->also[i], "has no room for it either, and counts it as over",
+			notes);
 	if (r->packet.unparsed && r->slot != CLASSIFY_NONE)
 		json_array_append_new(notes,
 			json_string("only a part of it can be read: the strictest of the policies "

@@ -19,13 +19,6 @@
 #include "policy/names.h"
 #include "policy/units.h"
 
-/* Converts bytes per second to whole bit/s, the usual unit. */
-static json_t *json_bits_per_s(double bytes_per_second)
-{
-	return json_integer(
-		(json_int_t)(bytes_per_second * 8 + (bytes_per_second < 0 ? -0.5 : 0.5)));
-}
-
 bool show_start(const char *params, unsigned *start)
 {
 	unsigned long value;
@@ -112,8 +105,10 @@ void show_rate(json_t *json, const struct policy *policy, const char *name, doub
 	char key[32];
 
 	snprintf(key, sizeof(key), "%s%s", name, bytes ? "_bps" : "_per_s");
-	if (!isnan(rate))
-		value = bytes ? json_bits_per_s(rate) : json_real(rate);
+	if (!isnan(rate) && bytes) /* whole bit/s, the usual unit */
+		value = json_integer((json_int_t)(rate * 8 + (rate < 0 ? -0.5 : 0.5)));
+	else if (!isnan(rate))
+		value = json_real(rate);
 	json_object_set_new(json, key, value);
 }
 

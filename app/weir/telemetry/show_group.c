@@ -69,25 +69,22 @@ void alarm_peers_that_differ(const struct instance *inst, json_t *alarms)
 	}
 }
 
-/* A peer that has never sent anything since the start has an alarm of its own. */
-static bool is_lost(const struct instance *inst, unsigned i)
-{
-	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
-
-	return i != inst->config->gossip.self && peer && peer->known && !peer->alive &&
-	       !differs_unheard(inst, i, control_now());
-}
-
 void alarm_peers_lost(const struct instance *inst, json_t *alarms)
 {
 	const struct gossip_config *config = &inst->config->gossip;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < config->n_roster; i++)
-		if (is_lost(inst, i) && n++ < PEERS_MOST)
+	for (unsigned i = 0; i < config->n_roster; i++) {
+		const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
+		/* A peer that has never sent anything since the start has an alarm of its own. */
+		bool lost = i != config->self && peer && peer->known && !peer->alive &&
+			    !differs_unheard(inst, i, control_now());
+
+		if (lost && n++ < PEERS_MOST)
 			json_array_append_new(alarms,
 				json_sprintf("peer %s is lost: 1/%u of each soft limit is unused",
 					config->roster[i].name, config->n_roster));
+	}
 	if (n > PEERS_MOST)
 		json_array_append_new(alarms, json_sprintf("%u more peer%s lost", n - PEERS_MOST,
 						      n - PEERS_MOST == 1 ? " is" : "s are"));
@@ -118,24 +115,17 @@ static json_t *address_json(const struct peer_config *peer)
 	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* Returns the state of a neighbour in the ledger, in one word; null for other peers. */
-static json_t *ledger_word(bool edge, const struct limiter_neighbour *neighbour)
-{
-	if (!edge)
-		return json_null();
-	return json_string(!neighbour->spoke                      ? "unheard"
-			   : neighbour->foreign                   ? "other"
-			   : book_identity_known(neighbour->says) ? "same"
-								  : "unknown");
-}
-
 /* Adds the ledger's view of a neighbour, and its rejected statements. */
 static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsigned i)
 {
 	struct limiter_neighbour neighbour;
 	bool edge = limiter_neighbour(inst->limiter, i, &neighbour);
+	const char *state = !neighbour.spoke                      ? "unheard"
+			    : neighbour.foreign                   ? "other"
+			    : book_identity_known(neighbour.says) ? "same"
+								  : "unknown";
 
-	json_object_set_new(json, "ledger", ledger_word(edge, &neighbour));
+	json_object_set_new(json, "ledger", edge ? json_string(state) : json_null());
 	if (neighbour.foreign)
 		json_object_set_new(json, "other_ledger", identity_json(neighbour.says));
 	json_object_set_new(json, "invalid_statements", json_uint(neighbour.invalid));
@@ -153,38 +143,17 @@ static void add_speech(json_t *json, const struct peer *peer, const struct keyri
 		peer->unreadable ? json_integer(peer->unreadable) : json_null());
 }
 
-/* Adds the rejected datagrams from the peer's address. */
-static void add_refusals(json_t *json, const struct instance *inst, unsigned i)
-{
-	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
-	const char *name = refusal_name(refusal);
-
-	json_object_set_new(json, "refused", json_uint(refusal->n));
-	json_object_set_new(json, "refused_as", name ? json_string(name) : json_null());
-	json_object_set_new(
-		json, "refused_ms_ago", age_ms(refusal->n, refusal->last_ns, control_now()));
-}
-
-/* Adds the differences and their age. */
-static void add_differs(json_t *json, const struct instance *inst, unsigned i)
-{
-	uint64_t now = control_now();
-	struct differs differs = differs_of(inst, i, now);
-	struct agree_peer_view peer = agree_peer(limiter_agree(inst->limiter), i);
-
-	json_object_set_new(json, "compared_ms_ago", age_ms(peer.heard, peer.heard_ns, now));
-	json_object_set_new(
-		json, "differs", differs.since_ns ? show_differs(&differs) : json_null());
-	json_object_set_new(json, "differs_ms", age_ms(differs.since_ns, differs.since_ns, now));
-}
-
 static json_t *peer_json(const void *context, unsigned i)
 {
 	const struct instance *inst = context;
 	const struct gossip_config *config = &inst->config->gossip;
 	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
 	static const struct peer unwatched = {0};
+	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
+	const char *refused_as = refusal_name(refusal);
 	uint64_t now = control_now();
+	struct differs differs = differs_of(inst, i, now);
+	struct agree_peer_view view = agree_peer(limiter_agree(inst->limiter), i);
 	const char *state = i == config->self ? "self"
 			    : !peer           ? "unwatched"
 			    : peer->alive     ? "alive"
@@ -200,16 +169,27 @@ static json_t *peer_json(const void *context, unsigned i)
 		json_uint(peer->restarts), "implausible", json_uint(peer->implausible));
 	add_ledger_neighbour(json, inst, i);
 	add_speech(json, peer, i == config->self ? inst->keyring : NULL);
-	add_refusals(json, inst, i);
-	add_differs(json, inst, i);
+	json_object_set_new(json, "refused", json_uint(refusal->n));
+	json_object_set_new(json, "refused_as", refused_as ? json_string(refused_as) : json_null());
+	json_object_set_new(json, "refused_ms_ago", age_ms(refusal->n, refusal->last_ns, now));
+	json_object_set_new(json, "compared_ms_ago", age_ms(view.heard, view.heard_ns, now));
+	json_object_set_new(
+		json, "differs", differs.since_ns ? show_differs(&differs) : json_null());
+	json_object_set_new(json, "differs_ms", age_ms(differs.since_ns, differs.since_ns, now));
 	return json;
 }
 
-/* Adds the names of the keys, the sealing one first. A peer's "key" is one of them. */
-static void add_keys(json_t *json, const struct keyring *ring)
+json_t *show_peers(const char *params, void *context)
 {
-	json_t *keys = json_array();
+	const struct instance *inst = context;
+	const struct gossip *gossip = limiter_gossip(inst->limiter);
+	const struct keyring *ring = inst->keyring;
+	json_t *keys = json_array(); /* the sealing one first; a peer's "key" is one of them */
+	json_t *json = show_page(
+		"peers", params, inst->config->gossip.n_roster, PEERS_PAGE, peer_json, inst);
 
+	json_object_set_new(json, "alive", json_uint(gossip_alive(gossip)));
+	json_object_set_new(json, "timeout_ms", json_uint(gossip_timeout(gossip) / MS_NS));
 	if (ring)
 		json_array_append_new(
 			keys, json_sprintf("%08x", (unsigned)keyring_name(ring, true)));
@@ -220,41 +200,22 @@ static void add_keys(json_t *json, const struct keyring *ring)
 		json_string(keyring_requires_identities(ring) ? "required"
 			    : keyring_has_identities(ring)    ? "optional"
 							      : "none"));
-}
-
-json_t *show_peers(const char *params, void *context)
-{
-	const struct instance *inst = context;
-	const struct gossip *gossip = limiter_gossip(inst->limiter);
-	json_t *json = show_page(
-		"peers", params, inst->config->gossip.n_roster, PEERS_PAGE, peer_json, inst);
-
-	json_object_set_new(json, "alive", json_uint(gossip_alive(gossip)));
-	json_object_set_new(json, "timeout_ms", json_uint(gossip_timeout(gossip) / MS_NS));
-	add_keys(json, inst->keyring);
 	json_object_set_new(json, "sealed", json_boolean(inst->config->gossip.n_key_files));
 	return json;
-}
-
-/* Messages of token loans; null without loans. */
-static json_t *loan_messages_json(const struct limiter *limiter)
-{
-	const struct loan_counters *c = limiter_loan_counters(limiter);
-
-	if (!c)
-		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "requests", json_uint(c->requests), "offers",
-		json_uint(c->offers), "unanswered", json_uint(c->unanswered), "ignored",
-		json_uint(c->ignored));
 }
 
 json_t *show_gossip(const char *params, void *context)
 {
 	const struct instance *inst = context;
 	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
-	json_t *received = json_object();
+	const struct loan_counters *l = limiter_loan_counters(inst->limiter);
+	json_t *received = json_object(), *loans = json_null();
 
 	(void)params;
+	if (l)
+		loans = json_pack("{s:o, s:o, s:o, s:o}", "requests", json_uint(l->requests),
+			"offers", json_uint(l->offers), "unanswered", json_uint(l->unanswered),
+			"ignored", json_uint(l->ignored));
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		json_object_set_new(received, gossip_verdict_name(v), json_uint(c->verdict[v]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
@@ -263,6 +224,5 @@ json_t *show_gossip(const char *params, void *context)
 		json_uint(gossip_socket_drops(inst->gossip)), "wrong_source",
 		json_uint(inst->gossip->wrong_source), "received_bytes",
 		json_uint(c->received_bytes), "unknown_policy", json_uint(c->unknown_policy),
-		"implausible", json_uint(c->implausible), "loans",
-		loan_messages_json(inst->limiter), "received", received);
+		"implausible", json_uint(c->implausible), "loans", loans, "received", received);
 }

@@ -221,11 +221,15 @@ static const struct {
 	{"sources_full", alarm_full_sources},
 };
 
-/* Adds the texts of all alarms. Returns the number of each, by its name. */
-static json_t *count_alarms(const struct instance *inst, json_t *alarms)
+json_t *show_health(const char *params, void *context)
 {
-	json_t *active = json_object();
+	const struct instance *inst = context;
+	struct watch_stalls control = watch_control_stalls(inst);
+	const char *doubt = inst->clock.doubt;
+	json_t *alarms = json_array(), *active = json_object();
+	const char *first;
 
+	(void)params;
 	for (size_t i = 0; i < sizeof(alarm_rows) / sizeof(*alarm_rows); i++) {
 		size_t before = json_array_size(alarms);
 
@@ -233,18 +237,6 @@ static json_t *count_alarms(const struct instance *inst, json_t *alarms)
 		json_object_set_new(
 			active, alarm_rows[i].name, json_uint(json_array_size(alarms) - before));
 	}
-	return active;
-}
-
-json_t *show_health(const char *params, void *context)
-{
-	const struct instance *inst = context;
-	struct watch_stalls control = watch_control_stalls(inst);
-	const char *doubt = inst->clock.doubt;
-	json_t *alarms = json_array(), *active = count_alarms(inst, alarms);
-	const char *first;
-
-	(void)params;
 	return json_pack("{s:o, s:o, s:i, s:{s:o, s:f}, s:o, s:{s:f, s:o, s:o}}", "alarms", alarms,
 		"active", active, "totals_spent", (int)show_spent_totals(inst, &first), "control",
 		"stalls", json_uint(control.n), "longest_stall_ms",

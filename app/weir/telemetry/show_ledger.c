@@ -37,16 +37,6 @@ static bool add_name(void *context, const struct limiter_unused *unused)
 	return false;
 }
 
-/* Adds the records of the ledger whose policies are gone. */
-static void show_unused(json_t *json, const struct instance *inst)
-{
-	json_t *rows = json_array();
-
-	(void)limiter_forget(inst->limiter, add_name, rows);
-	json_object_set_new(json, "unused_records", json_uint(limiter_unused(inst->limiter)));
-	json_object_set_new(json, "unused", rows);
-}
-
 json_t *show_ledger_forget(const char *params, void *context)
 {
 	struct instance *inst = context;
@@ -179,13 +169,6 @@ static json_t *ledger_policy_json(const struct instance *inst, const char *param
 	return json;
 }
 
-static json_t *statements_json(const uint64_t *verdicts)
-{
-	return json_pack("{s:o, s:o, s:o, s:o}", "news", json_uint(verdicts[LEDGER_NEWS]), "heard",
-		json_uint(verdicts[LEDGER_HEARD]), "old", json_uint(verdicts[LEDGER_OLD]),
-		"invalid", json_uint(verdicts[LEDGER_INVALID]));
-}
-
 #define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
 static const struct show_field sent_fields[] = {
 	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(statements_sent), {0}};
@@ -195,8 +178,13 @@ static const struct show_field received_fields[] = {
 
 static void add_counters(json_t *json, const struct conserve_counters *counters)
 {
+	const uint64_t *verdicts = counters->verdicts;
+
 	show_fields(json, sent_fields, counters, NULL);
-	json_object_set_new(json, "statements_heard", statements_json(counters->verdicts));
+	json_object_set_new(json, "statements_heard",
+		json_pack("{s:o, s:o, s:o, s:o}", "news", json_uint(verdicts[LEDGER_NEWS]), "heard",
+			json_uint(verdicts[LEDGER_HEARD]), "old", json_uint(verdicts[LEDGER_OLD]),
+			"invalid", json_uint(verdicts[LEDGER_INVALID])));
 	show_fields(json, received_fields, counters, NULL);
 }
 
@@ -240,23 +228,13 @@ static void add_disputes(json_t *json, const struct instance *inst)
 	json_object_set_new(json, "colliding_statements", json_uint(disputes.collided_statements));
 }
 
-/* Adds how often limits have ended, because control or a worker stalled for a lease. */
-static void add_expired(json_t *json, const struct instance *inst)
-{
-	uint64_t expired = 0;
-
-	for (unsigned w = 0; w < inst->config->n_workers; w++)
-		expired += counter_read(&inst->workers[w].counters.expired);
-	json_object_set_new(json, "expired", json_uint(expired));
-	json_object_set_new(json, "control_late", json_uint(inst->renewal.late));
-}
-
 static json_t *whole_ledger_json(const struct instance *inst)
 {
 	const struct conserve *conserve = limiter_conserve(inst->limiter);
 	struct commit_view commit = {0};
 	unsigned recovering = commit_count_recovering(inst, control_now());
-	json_t *json = json_object();
+	json_t *json = json_object(), *unused = json_array();
+	uint64_t expired = 0; /* limits that ended: control or a worker stalled for a lease */
 	bool kept = commit_view(inst, &commit);
 
 	json_object_set_new(json, "state", json_string(state_of(inst, &commit, kept, recovering)));
@@ -270,8 +248,14 @@ static json_t *whole_ledger_json(const struct instance *inst)
 		add_disputes(json, inst);
 	}
 	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));
-	add_expired(json, inst);
-	show_unused(json, inst);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		expired += counter_read(&inst->workers[w].counters.expired);
+	json_object_set_new(json, "expired", json_uint(expired));
+	json_object_set_new(json, "control_late", json_uint(inst->renewal.late));
+	/* The records of the ledger whose policies are gone. */
+	(void)limiter_forget(inst->limiter, add_name, unused);
+	json_object_set_new(json, "unused_records", json_uint(limiter_unused(inst->limiter)));
+	json_object_set_new(json, "unused", unused);
 	if (conserve)
 		add_counters(json, conserve_counters(conserve));
 	return json;

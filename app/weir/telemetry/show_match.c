@@ -31,29 +31,11 @@ static json_t *refused_match(const char *why)
 	return json_pack("{s:s}", "refused", why);
 }
 
-static int find_wire_number(const struct instance *inst, const char *name)
-{
-	for (unsigned i = 0; i < inst->config->n_wires; i++)
-		if (strcmp(inst->config->wires[i].name, name) == 0)
-			return (int)i;
-	return CONFIG_ANY;
-}
-
 static json_t *takes_json(enum candidate candidate)
 {
 	if (candidate == CANDIDATE_NONE)
 		return json_null();
 	return json_string(candidate == CANDIDATE_ALL ? "all" : "some");
-}
-
-static json_t *precedence_json(const struct match *match)
-{
-	const struct precedence precedence = classify_precedence(match);
-	char text[2 * sizeof(precedence.of) + 1];
-
-	for (size_t i = 0; i < sizeof(precedence.of); i++)
-		snprintf(text + 2 * i, 3, "%02x", precedence.of[i]);
-	return json_string(text);
 }
 
 /* Counts a match that names only the other side's address; only other matches are listed. */
@@ -78,12 +60,17 @@ static json_t *candidate_json(
 	enum candidate from = listed_candidate(
 		&asked->from, match, match->dst.family && !match->src.family, &asked->only_from);
 
+	struct precedence order;
+	char precedence[2 * sizeof(order.of) + 1];
+
 	if (to == CANDIDATE_NONE && from == CANDIDATE_NONE)
 		return NULL;
-	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "policy", policy->name, "index",
-		(int)i, "to", takes_json(to), "from", takes_json(from), "precedence",
-		precedence_json(match), "strictness",
-		json_uint(classify_strictness(inst->policies, i)), "match",
+	order = classify_precedence(match);
+	for (size_t byte = 0; byte < sizeof(order.of); byte++)
+		snprintf(precedence + 2 * byte, 3, "%02x", order.of[byte]);
+	return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:o}", "policy", policy->name, "index",
+		(int)i, "to", takes_json(to), "from", takes_json(from), "precedence", precedence,
+		"strictness", json_uint(classify_strictness(inst->policies, i)), "match",
 		show_match_of(inst->config, match));
 }
 
@@ -92,18 +79,6 @@ struct match_cursor {
 	unsigned policy, match;
 	uint64_t at;
 };
-
-static struct match_cursor find_match(const struct instance *inst, uint64_t start)
-{
-	struct match_cursor cursor = {.at = start};
-	uint64_t left = start;
-
-	while (cursor.policy < inst->n_policies &&
-		left >= policy_n_matches(&inst->policies[cursor.policy]))
-		left -= policy_n_matches(&inst->policies[cursor.policy++]);
-	cursor.match = (unsigned)left;
-	return cursor;
-}
 
 /* Skips parents without a match. */
 static void step_match(const struct instance *inst, struct match_cursor *cursor)
@@ -119,8 +94,12 @@ static void step_match(const struct instance *inst, struct match_cursor *cursor)
 
 static json_t *match_page(struct instance *inst, struct asked_match *asked, unsigned start)
 {
-	struct match_cursor at = find_match(inst, start);
+	struct match_cursor at = {.at = start, .match = start};
 	json_t *rows = json_array(), *next;
+
+	while (at.policy < inst->n_policies &&
+		at.match >= policy_n_matches(&inst->policies[at.policy]))
+		at.match -= policy_n_matches(&inst->policies[at.policy++]);
 
 	for (unsigned looks = 0;
 		looks < LOOKS && at.policy < inst->n_policies && json_array_size(rows) < ROWS;
@@ -177,7 +156,10 @@ json_t *show_match(const char *params, void *context)
 	if (ret)
 		return refused_match(why);
 	if (question.wire[0]) {
-		question.match.wire = find_wire_number(inst, question.wire);
+		question.match.wire = CONFIG_ANY;
+		for (unsigned i = 0; i < inst->config->n_wires; i++)
+			if (strcmp(inst->config->wires[i].name, question.wire) == 0)
+				question.match.wire = (int)i;
 		if (question.match.wire == CONFIG_ANY)
 			return refused_match(unknown_wire(inst->config, question.wire, unknown));
 	}

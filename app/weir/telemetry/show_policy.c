@@ -28,13 +28,6 @@ json_t *show_policies(const char *params, void *context)
 	return show_names("policies", params, context, NULL);
 }
 
-static json_t *proto_json(uint8_t proto)
-{
-	const char *name = proto_name(proto);
-
-	return name ? json_string(name) : json_integer(proto);
-}
-
 static void add_ports(json_t *json, const char *key, const struct port_range *range)
 {
 	char text[PORTS_TEXT_MAX];
@@ -46,6 +39,7 @@ static void add_ports(json_t *json, const char *key, const struct port_range *ra
 
 json_t *show_match_of(const struct config *config, const struct match *match)
 {
+	const char *proto = proto_name(match->proto);
 	char src[64], dst[64];
 	json_t *json = json_pack("{s:s, s:s, s:s}", "src",
 		prefix_format(&match->src, src, sizeof(src)), "dst",
@@ -59,7 +53,8 @@ json_t *show_match_of(const struct config *config, const struct match *match)
 	if (match->dscp != CONFIG_ANY)
 		json_object_set_new(json, "dscp", json_integer(match->dscp));
 	if (match->proto)
-		json_object_set_new(json, "proto", proto_json(match->proto));
+		json_object_set_new(
+			json, "proto", proto ? json_string(proto) : json_integer(match->proto));
 	add_ports(json, "src-port", &match->src_port);
 	add_ports(json, "dst-port", &match->dst_port);
 	if (match->last)
@@ -137,34 +132,13 @@ void alarm_full_sources(const struct instance *inst, json_t *alarms)
 					inst->policies[i].name));
 }
 
-/* Adds the members that are GIVEN in number_table.h: they are not numbers or words. */
-static void add_given(json_t *json, const struct policy_now *now)
-{
-	const struct policy *policy = now->policy;
-	json_t *shape = json_object_get(json, "shape");
-
-	add_matches(json, now->inst->config, policy);
-	json_object_set_new(json, "per", per_json(policy));
-	json_object_set_new(json, "mark", show_mark(policy->action, policy->mark));
-	json_object_set_new(json, "limit", show_limit(policy));
-	show_timed(json, now->inst, now->index);
-	show_colours(json, policy);
-	if (policy->meter == METER_PHANTOM)
-		json_object_set_new(json_object_get(json, "classes"), "weights",
-			weights_json(&policy->classes));
-	if (json_is_object(shape) && !json_object_get(shape, "delay_us"))
-		json_object_set_new(shape, "delay_us", json_null());
-	if (now->tried)
-		json_object_set_new(
-			json_object_get(json, "trial"), "limit", show_limit(&now->trial.policy));
-}
-
 json_t *show_policy(const char *params, void *context)
 {
 	struct instance *inst = context;
 	unsigned i = show_find(inst, params);
+	const struct policy *policy;
 	struct policy_now now;
-	json_t *json;
+	json_t *json, *shape;
 
 	if (i == inst->n_policies)
 		return NULL;
@@ -172,7 +146,23 @@ json_t *show_policy(const char *params, void *context)
 	policy_now_look_closer(&now);
 	json = json_object();
 	policy_now_json(json, &now, "");
-	add_given(json, &now);
+	/* The members that are GIVEN in number_table.h: they are not numbers or words. */
+	policy = now.policy;
+	add_matches(json, inst->config, policy);
+	json_object_set_new(json, "per", per_json(policy));
+	json_object_set_new(json, "mark", show_mark(policy->action, policy->mark));
+	json_object_set_new(json, "limit", show_limit(policy));
+	show_timed(json, inst, i);
+	show_colours(json, policy);
+	if (policy->meter == METER_PHANTOM)
+		json_object_set_new(json_object_get(json, "classes"), "weights",
+			weights_json(&policy->classes));
+	shape = json_object_get(json, "shape");
+	if (json_is_object(shape) && !json_object_get(shape, "delay_us"))
+		json_object_set_new(shape, "delay_us", json_null());
+	if (now.tried)
+		json_object_set_new(
+			json_object_get(json, "trial"), "limit", show_limit(&now.trial.policy));
 	return json;
 }
 
@@ -222,20 +212,6 @@ static void put_index(struct json_text *text, const char *key, bool has, unsigne
 	put_count(text, has, index);
 }
 
-/* Adds the members that do not depend on the rows. */
-static void put_head(struct json_text *text, const struct instance *inst)
-{
-	json_text_open(text, '{');
-	json_text_key(text, "generation");
-	put_count(text, true, inst->publisher.current->generation);
-	json_text_key(text, "at_ms");
-	json_text_real(text, (double)control_now() / MS_NS);
-	json_text_key(text, "columns");
-	json_text_open(text, '[');
-	policy_now_columns(text);
-	json_text_close(text, ']');
-}
-
 /* In replies of one generation a row belongs to the same policy. at_ms is the time of a reply. */
 json_t *show_policy_stats(const char *params, void *context)
 {
@@ -249,7 +225,15 @@ json_t *show_policy_stats(const char *params, void *context)
 		free(reply);
 		return NULL;
 	}
-	put_head(&text, inst);
+	json_text_open(&text, '{');
+	json_text_key(&text, "generation");
+	put_count(&text, true, inst->publisher.current->generation);
+	json_text_key(&text, "at_ms");
+	json_text_real(&text, (double)control_now() / MS_NS);
+	json_text_key(&text, "columns");
+	json_text_open(&text, '[');
+	policy_now_columns(&text);
+	json_text_close(&text, ']');
 	rows = json_text_in(bytes, TELEMETRY_MAX_OUTPUT - json_text_bytes(&text) - REPLY_FRAME);
 	end = put_rows(&rows, inst, start);
 	put_index(&text, "total", true, total);
@@ -284,29 +268,23 @@ static json_t *show_placed_worker(
 	return json;
 }
 
-static json_t *workers_json(const struct placing *placing, const struct policy *policy)
-{
-	json_t *json = json_array();
-
-	for (unsigned w = 0; w < placing->n_workers; w++)
-		json_array_append_new(json, show_placed_worker(placing, policy, w));
-	return json;
-}
-
 static json_t *placed_policy_json(const struct instance *inst, unsigned i)
 {
 	const struct policy *policy = &inst->policies[i];
 	const struct placing *placing = placing_of(inst, inst->slots.of[i]);
 	const struct rebalance *rebalance = &placing->rebalance;
 	struct placing_counts counts = placing_counts(placing);
+	json_t *workers = json_array();
 
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		json_array_append_new(workers, show_placed_worker(placing, policy, w));
 	return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
 		"name", policy->name, "state", rebalance_state_name(rebalance->state), "target_us",
 		(double)policy->slo_p99_ns / US_NS, "used", rebalance->used, "rounds",
 		json_uint(rebalance->rounds), "trials", json_uint(rebalance->trials), "changes",
 		json_uint(rebalance->changes), "moved", json_uint(counts.moved), "away",
 		counts.away, "kept_back", counts.kept, "owners", placing->n_rx_rings, "called_off",
-		json_uint(counts.called_off), "workers", workers_json(placing, policy));
+		json_uint(counts.called_off), "workers", workers);
 }
 
 static bool is_placed(const struct instance *inst, unsigned i)

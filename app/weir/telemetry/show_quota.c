@@ -29,28 +29,22 @@ static const char *const period_names[] = {
 	[PERIOD_MONTH] = "month",
 };
 
-/* Returns seconds; null for a prepaid amount, which never ends, and while the time is unknown. */
-static json_t *ends_in(
-	const struct instance *inst, const struct policy *policy, const struct quota_view *view)
-{
-	int64_t ends = period_ends(policy, view->period),
-		now = limiter_wall_s(inst->limiter, control_now());
-
-	if (ends == PERIOD_NEVER || view->undated || now == TIME_UNKNOWN)
-		return json_null();
-	return json_integer(ends > now ? ends - now : 0);
-}
-
 static void add_period(const struct instance *inst, json_t *json, const struct policy *policy,
 	const struct quota_view *view)
 {
+	int64_t ends = period_ends(policy, view->period);
+	int64_t now = limiter_wall_s(inst->limiter, control_now());
+	/* A prepaid amount, or the time is unknown. */
+	const bool endless = ends == PERIOD_NEVER || view->undated || now == TIME_UNKNOWN;
+
 	json_object_set_new(json, "period", json_string(period_names[policy->period]));
 	json_object_set_new(json, "period_s",
 		policy->period == PERIOD_FIXED ? json_uint(policy->period_ns / SECOND_NS)
 					       : json_null());
 	json_object_set_new(
 		json, "period_number", view->undated ? json_null() : json_uint(view->period));
-	json_object_set_new(json, "period_ends_in_s", ends_in(inst, policy, view));
+	json_object_set_new(json, "period_ends_in_s",
+		endless ? json_null() : json_integer(ends > now ? ends - now : 0));
 }
 
 /* Adds the other numbers of the group, and the rest in etcd of a quota that is drawn from there. */
@@ -111,36 +105,11 @@ static json_t *quota_policy_json(struct instance *inst, const char *name)
 	return json;
 }
 
-static unsigned count_budgets(const struct instance *inst)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < inst->n_policies; i++)
-		n += limiter_budget_index(inst->limiter, i) != LIMITER_ADDED;
-	return n;
-}
-
 #define NUMBER(member) SHOW_FIELD(budget_counters, NUMBER, member)
 static const struct show_field counters_fields[] = {NUMBER(messages_sent), NUMBER(messages_heard),
 	NUMBER(parts_sent), NUMBER(parts_heard), NUMBER(unknown), NUMBER(differing),
 	NUMBER(malformed), {0}};
 #undef NUMBER
-
-/* Adds the clock that ends periods: see budget/timekeeper.h. */
-static void add_clock(json_t *json, const struct timekeeper *keeper)
-{
-	uint64_t now = control_now(), time_ns;
-	bool known = timekeeper_time(keeper, now, &time_ns);
-
-	json_object_set_new(json, "clock", json_string(time_reason_name(keeper->reason)));
-	json_object_set_new(json, "clock_ms", json_real((double)(now - keeper->since_ns) / MS_NS));
-	json_object_set_new(json, "clock_time",
-		known ? json_integer((json_int_t)(time_ns / SECOND_NS)) : json_null());
-	json_object_set_new(json, "clock_apart_ms", json_real((double)keeper->apart_ns / MS_NS));
-	json_object_set_new(json, "clock_synchronised", json_boolean(keeper->sure));
-	json_object_set_new(json, "clock_steps", json_uint(keeper->steps));
-	json_object_set_new(json, "clock_followed", json_uint(keeper->followed));
-}
 
 void alarm_wall_clock(const struct instance *inst, json_t *alarms)
 {
@@ -162,12 +131,29 @@ void alarm_wall_clock(const struct instance *inst, json_t *alarms)
 static json_t *whole_quota_json(const struct instance *inst)
 {
 	const struct budget *budget = limiter_budget(inst->limiter);
-	json_t *json = json_pack("{s:i}", "quotas", (int)count_budgets(inst));
+	uint64_t now = control_now(), time_ns;
+	const struct timekeeper *keeper;
+	json_t *json = json_object();
+	unsigned n = 0;
+	bool known;
 
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		n += limiter_budget_index(inst->limiter, i) != LIMITER_ADDED;
+	json_object_set_new(json, "quotas", json_uint(n));
 	if (!budget)
 		return json;
 	show_fields(json, counters_fields, budget_counters(budget), NULL);
-	add_clock(json, budget_timekeeper(budget));
+	/* The clock that ends periods: see budget/timekeeper.h. */
+	keeper = budget_timekeeper(budget);
+	known = timekeeper_time(keeper, now, &time_ns);
+	json_object_set_new(json, "clock", json_string(time_reason_name(keeper->reason)));
+	json_object_set_new(json, "clock_ms", json_real((double)(now - keeper->since_ns) / MS_NS));
+	json_object_set_new(json, "clock_time",
+		known ? json_integer((json_int_t)(time_ns / SECOND_NS)) : json_null());
+	json_object_set_new(json, "clock_apart_ms", json_real((double)keeper->apart_ns / MS_NS));
+	json_object_set_new(json, "clock_synchronised", json_boolean(keeper->sure));
+	json_object_set_new(json, "clock_steps", json_uint(keeper->steps));
+	json_object_set_new(json, "clock_followed", json_uint(keeper->followed));
 	return json;
 }
 
@@ -221,15 +207,6 @@ static const char *const state_names[] = {
 	[DRAW_FENCED] = "fenced",
 };
 
-static json_t *endpoints_json(const struct ledger_config *ledger)
-{
-	json_t *json = json_array();
-
-	for (unsigned i = 0; i < ledger->n_etcd; i++)
-		json_array_append_new(json, json_string(ledger->etcd[i]));
-	return json;
-}
-
 #define UNITS(member) SHOW_FIELD(budget_share_view, UNITS, member)
 static const struct show_field amounts_fields[] = {UNITS(total), UNITS(drawn), UNITS(left), {0}};
 #undef UNITS
@@ -256,20 +233,23 @@ static json_t *budget_json(const void *context, unsigned budget)
 json_t *show_etcd(const char *params, void *context)
 {
 	const struct instance *inst = context;
+	const struct ledger_config *ledger = &inst->config->ledger;
 	struct etcd_share_view etcd_share;
-	json_t *json;
+	json_t *json, *endpoints;
 
 	if (!etcd_share_view(inst, &etcd_share))
 		return NULL;
+	endpoints = json_array();
+	for (unsigned i = 0; i < ledger->n_etcd; i++)
+		json_array_append_new(endpoints, json_string(ledger->etcd[i]));
 	json = show_page(
 		"quotas", params, etcd_share_budgets(inst), TELEMETRY_PAGE, budget_json, inst);
 	json_object_set_new(json, "state", json_string(state_names[etcd_share.state]));
-	json_object_set_new(json, "endpoints", endpoints_json(&inst->config->ledger));
-	json_object_set_new(json, "user",
-		*inst->config->ledger.etcd_user ? json_string(inst->config->ledger.etcd_user)
-						: json_null());
+	json_object_set_new(json, "endpoints", endpoints);
+	json_object_set_new(
+		json, "user", *ledger->etcd_user ? json_string(ledger->etcd_user) : json_null());
 	json_object_set_new(json, "logged_in", json_boolean(etcd_share.logged_in));
-	json_object_set_new(json, "prefix", json_string(inst->config->ledger.etcd_prefix));
+	json_object_set_new(json, "prefix", json_string(ledger->etcd_prefix));
 	json_object_set_new(
 		json, "error", *etcd_share.why ? json_string(etcd_share.why) : json_null());
 	return json;
@@ -284,23 +264,7 @@ json_t *show_etcd(const char *params, void *context)
 #define LOOKED_MOST 4096
 #define TOTALS_MOST 256
 
-#define PACKET_BYTES 1518 /* a larger packet than the rest of a quota does not pass */
-
-static void say_total(const struct policy *policy, const struct show_total *of,
-	enum total_level before, enum total_level level)
-{
-	if (level == TOTAL_SPENT_ALL)
-		event(TOTAL_SPENT, event_word("policy", policy->name),
-			event_count("total", of->total));
-	else if (level == TOTAL_NEAR_END && before == TOTAL_PLENTY)
-		event(TOTAL_NEAR, event_word("policy", policy->name), event_count("left", of->left),
-			event_count("total", of->total));
-	else
-		event(TOTAL_BACK, event_word("policy", policy->name), event_count("left", of->left),
-			event_count("total", of->total));
-}
-
-/* Returns true if the policy has a quota. */
+#define PACKET_BYTES 1518 /* Returns true if the policy has a quota. */
 static bool look_at_total(struct instance *inst, unsigned i)
 {
 	uint8_t *told = credits_published(inst, inst->slots.of[i]);
@@ -313,8 +277,17 @@ static bool look_at_total(struct instance *inst, unsigned i)
 		return told != NULL;
 	level = total_level(
 		*told, of.left, of.total, policy->count == COUNT_BYTES ? PACKET_BYTES : 0);
-	if (level != *told)
-		say_total(policy, &of, *told, level);
+	if (level == *told)
+		return true;
+	if (level == TOTAL_SPENT_ALL)
+		event(TOTAL_SPENT, event_word("policy", policy->name),
+			event_count("total", of.total));
+	else if (level == TOTAL_NEAR_END && *told == TOTAL_PLENTY)
+		event(TOTAL_NEAR, event_word("policy", policy->name), event_count("left", of.left),
+			event_count("total", of.total));
+	else
+		event(TOTAL_BACK, event_word("policy", policy->name), event_count("left", of.left),
+			event_count("total", of.total));
 	*told = (uint8_t)level;
 	return true;
 }

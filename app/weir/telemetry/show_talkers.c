@@ -55,18 +55,6 @@ static const char *take_talkers_wish(struct instance *inst, const char *word,
 	return why;
 }
 
-static const char *take_talkers_wishes(
-	struct instance *inst, char *text, struct talkers_wish *wish, char why[UNKNOWN_NAME_MAX])
-{
-	const char *refusal = NULL, *word;
-
-	*wish = (struct talkers_wish){.slot = TAP_ANY, .seconds = SECONDS, .rate = RATE};
-	while (!refusal && (word = strsep(&text, " ")) != NULL)
-		if (*word)
-			refusal = take_talkers_wish(inst, word, wish, why);
-	return refusal;
-}
-
 static json_t *begin_talkers(
 	struct instance *inst, const struct talkers_wish *wish, struct tap_session *session)
 {
@@ -92,12 +80,14 @@ json_t *show_talkers(const char *params, void *context)
 {
 	struct instance *inst = context;
 	struct tap_session *session;
-	struct talkers_wish wish;
-	const char *refusal;
+	struct talkers_wish wish = {.slot = TAP_ANY, .seconds = SECONDS, .rate = RATE};
+	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : ""), *rest = text;
+	const char *refusal = text ? NULL : "out of memory", *word;
 	bool busy;
-	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : "");
 
-	refusal = text ? take_talkers_wishes(inst, text, &wish, why) : "out of memory";
+	while (!refusal && (word = strsep(&rest, " ")) != NULL)
+		if (*word)
+			refusal = take_talkers_wish(inst, word, &wish, why);
 	free(text);
 	if (refusal)
 		return tap_session_refuse(refusal);

@@ -71,19 +71,12 @@ static json_t *timed_json(const void *context, unsigned index)
 	return json;
 }
 
-/* Returns the time that times of day are compared with; null while it is unknown. */
-static json_t *accepted_time(const struct instance *inst)
-{
-	int64_t wall_s = limiter_wall_s(inst->limiter, control_now());
-	char text[ZONE_TEXT_MAX];
-
-	return wall_s == TIME_UNKNOWN ? json_null() : json_string(zone_format(NULL, wall_s, text));
-}
-
 json_t *show_limits(const char *params, void *context)
 {
 	const struct instance *inst = context;
 	struct timed_request request;
+	char time[ZONE_TEXT_MAX];
+	int64_t wall_s;
 	json_t *json = show_page(
 		"limits", params, timed_count(inst), TELEMETRY_PAGE, timed_json, inst);
 
@@ -95,7 +88,11 @@ json_t *show_limits(const char *params, void *context)
 	json_object_set_new(json, "saving", json_boolean(request.saving));
 	json_object_set_new(
 		json, "error", request.error[0] ? json_string(request.error) : json_null());
-	json_object_set_new(json, "time", accepted_time(inst));
+	/* The time that times of day are compared with; null while it is unknown. */
+	wall_s = limiter_wall_s(inst->limiter, control_now());
+	json_object_set_new(json, "time",
+		wall_s == TIME_UNKNOWN ? json_null()
+				       : json_string(zone_format(NULL, wall_s, time)));
 	return json;
 }
 
@@ -215,23 +212,11 @@ static int take_request(struct instance *inst, char *params, FILE *err)
 	return give_override(inst, &override, &words, err);
 }
 
-/* Takes over the text: a line each. */
-static json_t *refused_json(char *messages)
-{
-	json_t *lines = json_array();
-	char *rest = messages, *line;
-
-	while ((line = strsep(&rest, "\n")) != NULL)
-		if (*line)
-			json_array_append_new(lines, json_string(line));
-	free(messages);
-	return json_pack("{s:o}", "refused", lines);
-}
-
 json_t *show_override(const char *params, void *context)
 {
 	struct instance *inst = context;
-	char *messages = NULL, *copy = strdup(params ? params : "");
+	char *messages = NULL, *copy = strdup(params ? params : ""), *rest, *line;
+	json_t *lines;
 	size_t size;
 	FILE *err = open_memstream(&messages, &size);
 	int ret = -ENOMEM;
@@ -241,8 +226,15 @@ json_t *show_override(const char *params, void *context)
 	if (err)
 		fclose(err);
 	free(copy);
-	if (ret)
-		return refused_json(messages);
+	if (ret == 0) {
+		free(messages);
+		return json_pack("{s:o}", "request", json_uint(timed_last_request(inst).number));
+	}
+	lines = json_array();
+	rest = messages;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line)
+			json_array_append_new(lines, json_string(line));
 	free(messages);
-	return json_pack("{s:o}", "request", json_uint(timed_last_request(inst).number));
+	return json_pack("{s:o}", "refused", lines);
 }

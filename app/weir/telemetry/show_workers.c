@@ -32,26 +32,6 @@ static double quantile_us(const struct delay_sum *sum, double share)
 	return (double)delay_quantile(sum, share, delay_unit(hz)) * MICRO / (double)hz;
 }
 
-/* Returns the bins of a sum that have packets: their edges and counts. */
-static json_t *bins_json(const struct delay_sum *sum)
-{
-	double hz = (double)tick_hz();
-	unsigned unit = delay_unit(tick_hz());
-	json_t *json = json_array();
-	uint64_t from = 0;
-
-	for (unsigned i = 0; i < DELAY_BINS; i++) {
-		uint64_t to = delay_bin_end(i, unit) + 1;
-
-		if (sum->bins[i])
-			json_array_append_new(
-				json, json_pack("[f, f, o]", (double)from * MICRO / hz,
-					      (double)to * MICRO / hz, json_uint(sum->bins[i])));
-		from = to;
-	}
-	return json;
-}
-
 /*
  * Shows how long a policy's packets have waited, in bins. Unlike quantiles, bins can be added over
  * limiters and subtracted over time.
@@ -60,13 +40,27 @@ json_t *show_delays(const char *params, void *context)
 {
 	struct instance *inst = context;
 	unsigned i = show_find(inst, params);
+	const double hz = (double)tick_hz();
+	const unsigned unit = delay_unit(tick_hz());
 	struct delays_totals totals;
+	uint64_t from = 0;
+	json_t *bins;
 
 	if (i == inst->n_policies || !policy_is_shaped(&inst->policies[i]))
 		return NULL;
 	delays_totals(inst, inst->slots.of[i], &totals);
-	return json_pack("{s:o, s:o}", "packets", json_uint(delay_count(&totals.delay)), "bins_us",
-		bins_json(&totals.delay));
+	bins = json_array(); /* edges and counts of the bins with packets */
+	for (unsigned b = 0; b < DELAY_BINS; b++) {
+		uint64_t to = delay_bin_end(b, unit) + 1, n = totals.delay.bins[b];
+
+		if (n)
+			json_array_append_new(
+				bins, json_pack("[f, f, o]", (double)from * MICRO / hz,
+					      (double)to * MICRO / hz, json_uint(n)));
+		from = to;
+	}
+	return json_pack(
+		"{s:o, s:o}", "packets", json_uint(delay_count(&totals.delay)), "bins_us", bins);
 }
 
 json_t *show_waiting(struct instance *inst, unsigned worker)
@@ -82,27 +76,6 @@ json_t *show_waiting(struct instance *inst, unsigned worker)
 
 #define OFFLOADS_TEXT 128
 
-/* Adds the packets that devices lost before or after the workers had them. */
-static void add_device_drops(json_t *json, const struct instance *inst)
-{
-	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
-
-	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		struct rte_eth_stats stats;
-
-		if (rte_eth_stats_get(inst->port_ids[i], &stats))
-			continue;
-		missed += losses_missed(inst, i, &stats);
-		no_buffer += stats.rx_nombuf;
-		rx_errors += stats.ierrors;
-		tx_errors += stats.oerrors;
-	}
-	json_object_set_new(json, "rx_missed", json_uint(missed));
-	json_object_set_new(json, "rx_no_buffer", json_uint(no_buffer));
-	json_object_set_new(json, "rx_errors", json_uint(rx_errors));
-	json_object_set_new(json, "tx_errors", json_uint(tx_errors));
-}
-
 static json_t *drops_json(const uint64_t *counts)
 {
 	json_t *json = json_object();
@@ -117,9 +90,24 @@ json_t *show_drops(const char *params, void *context)
 	const struct instance *inst = context;
 	const struct worker_counters totals = instance_worker_totals(inst);
 	json_t *json = drops_json(totals.dropped);
+	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
 
 	(void)params;
-	add_device_drops(json, inst);
+	/* Adds the packets that devices lost before or after the workers had them. */
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		struct rte_eth_stats stats;
+
+		if (rte_eth_stats_get(inst->port_ids[i], &stats))
+			continue;
+		missed += losses_missed(inst, i, &stats);
+		no_buffer += stats.rx_nombuf;
+		rx_errors += stats.ierrors;
+		tx_errors += stats.oerrors;
+	}
+	json_object_set_new(json, "rx_missed", json_uint(missed));
+	json_object_set_new(json, "rx_no_buffer", json_uint(no_buffer));
+	json_object_set_new(json, "rx_errors", json_uint(rx_errors));
+	json_object_set_new(json, "tx_errors", json_uint(tx_errors));
 	return json;
 }
 
@@ -192,34 +180,21 @@ static const struct show_field turns_fields[] = {
 	FIELD(bursts), FIELD(empty_polls), FIELD(sleeps), {0}};
 #undef FIELD
 
-static json_t *stalls_json(struct watch_stalls stalls)
-{
-	return json_pack("{s:o, s:f}", "stalls", json_uint(stalls.n), "longest_stall_ms",
-		(double)stalls.longest_ns / MS_NS);
-}
-
-/* Adds the stalls of a worker. */
-static void add_turns(json_t *json, const struct instance *inst, unsigned i)
-{
-	uint64_t standing = watch_standing(inst, i, control_now());
-	json_t *stalls = stalls_json(watch_worker_stalls(inst, i));
-
-	json_object_set_new(json, "stuck", json_boolean(standing > 0));
-	json_object_set_new(json, "stuck_ms", json_real((double)standing / MS_NS));
-	json_object_update(json, stalls);
-	json_decref(stalls);
-}
-
 static json_t *worker_json(struct instance *inst, unsigned i)
 {
 	const struct worker *worker = &inst->workers[i];
 	const struct worker_counters *c = &worker->counters;
+	uint64_t standing = watch_standing(inst, i, control_now());
+	struct watch_stalls stalls = watch_worker_stalls(inst, i);
 	json_t *json;
 
 	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
 		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
 		(int)worker->n_paths);
-	add_turns(json, inst, i);
+	json_object_set_new(json, "stuck", json_boolean(standing > 0));
+	json_object_set_new(json, "stuck_ms", json_real((double)standing / MS_NS));
+	json_object_set_new(json, "stalls", json_uint(stalls.n));
+	json_object_set_new(json, "longest_stall_ms", json_real((double)stalls.longest_ns / MS_NS));
 	show_fields(json, packets_fields, c, NULL);
 	json_object_set_new(json, "dropped", drops_json(c->dropped));
 	json_object_set_new(json, "unparsed", unparsed_json(c->unparsed));
@@ -244,46 +219,30 @@ json_t *show_workers(const char *params, void *context)
 	return json;
 }
 
-static const char *link_word(const struct link_state *link)
-{
-	return link->gone ? "GONE" : link->up ? "UP" : "DOWN";
-}
-
-/* Returns null if the device does not report it. */
-static json_t *link_speed(const struct link_state *link)
-{
-	return link->speed_mbps == RTE_ETH_SPEED_NUM_UNKNOWN ? json_null()
-							     : json_uint(link->speed_mbps);
-}
-
-static uint64_t port_missed(const struct instance *inst, unsigned i)
-{
-	struct rte_eth_stats stats = {0};
-
-	(void)rte_eth_stats_get(inst->port_ids[i], &stats);
-	return losses_missed(inst, i, &stats);
-}
-
 static json_t *port_json(const struct instance *inst, unsigned i)
 {
 	const struct link_state *link = &inst->links->ports[i];
+	const char *state = link->gone ? "GONE" : link->up ? "UP" : "DOWN";
+	const bool knows_speed = link->speed_mbps != RTE_ETH_SPEED_NUM_UNKNOWN;
 	struct bypass_past past = bypasses_past(inst, i);
+	struct rte_eth_stats stats = {0};
 	char offloads[OFFLOADS_TEXT];
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
+	(void)rte_eth_stats_get(inst->port_ids[i], &stats);
 	return json_pack(
 		"{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 		"s:o, s:o}",
 		"name", inst->config->ports[i].name, "device", inst->config->ports[i].device,
 		"interface", interfaces_name(inst, i), "port", (int)inst->port_ids[i], "link",
-		link_word(link), "speed_mbps", link_speed(link), "link_changes",
-		json_uint(link->changes), "queues", (int)inst->ports[i].queues, "queues_used",
-		(int)queues_used(inst, i), "rss", inst->ports[i].rss, "offloads", offloads,
-		"missed", json_uint(port_missed(inst, i)), "past_packets", json_uint(past.packets),
-		"past_bytes", json_uint(past.bytes), "kernel_passed", json_uint(past.passed),
-		"kernel_unmatched", json_uint(past.unmatched), "kernel_dropped",
-		json_uint(past.dropped), "kernel_unserved", json_uint(past.unserved),
-		"kernel_unsent", json_uint(past.unsent), "frame_max",
+		state, "speed_mbps", knows_speed ? json_uint(link->speed_mbps) : json_null(),
+		"link_changes", json_uint(link->changes), "queues", (int)inst->ports[i].queues,
+		"queues_used", (int)queues_used(inst, i), "rss", inst->ports[i].rss, "offloads",
+		offloads, "missed", json_uint(losses_missed(inst, i, &stats)), "past_packets",
+		json_uint(past.packets), "past_bytes", json_uint(past.bytes), "kernel_passed",
+		json_uint(past.passed), "kernel_unmatched", json_uint(past.unmatched),
+		"kernel_dropped", json_uint(past.dropped), "kernel_unserved",
+		json_uint(past.unserved), "kernel_unsent", json_uint(past.unsent), "frame_max",
 		json_uint(lengths_max(inst, i)));
 }
 

@@ -89,12 +89,6 @@ void tap_session_stop(struct instance *inst)
 		free_session(inst, session);
 }
 
-/* Returns true if its client has gone away. */
-static bool is_over(const struct tap_session *session)
-{
-	return session->ending || (int64_t)(tick_now() - session->lease_tick) >= 0;
-}
-
 /* Extends the lease, and returns the tick at which workers stop. */
 static uint64_t renew_lease(const struct instance *inst, struct tap_session *session)
 {
@@ -109,10 +103,11 @@ struct tap_session *tap_session_new(
 	struct instance *inst, bool by_lot, uint64_t seconds, bool *busy)
 {
 	static uint64_t number; /* names in EAL are not used again */
-	struct tap_session *session;
+	struct tap_session *session = inst->tap_session;
 
 	*busy = true;
-	if (inst->tap_session && !is_over(inst->tap_session))
+	/* A session is over if its client has gone away. */
+	if (session && !session->ending && (int64_t)(tick_now() - session->lease_tick) < 0)
 		return NULL;
 	tap_session_stop(inst);
 	if (inst->tap_session) /* workers can still use the previous one */
