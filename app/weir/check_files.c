@@ -48,20 +48,6 @@ static void check_cpu(unsigned cpu, const char *place, const struct complaint_si
 					    .absent = true});
 }
 
-/* Without /sys the CPUs are unknown. */
-static void check_cpus(const struct config *config, const struct complaint_sink *to)
-{
-	char place[32];
-
-	if (!eal_has_cpu(0))
-		return;
-	check_cpu(config->control_cpu, "control.cpu", to);
-	for (unsigned i = 0; i < config->n_workers; i++) {
-		snprintf(place, sizeof(place), "workers[%u]", i);
-		check_cpu(config->workers[i], place, to);
-	}
-}
-
 static void check_twins(const struct config *config, const struct complaint_sink *to)
 {
 	for (unsigned i = 0; i < config->n_ports; i++) {
@@ -79,19 +65,17 @@ static void check_twins(const struct config *config, const struct complaint_sink
 	}
 }
 
-/* Returns true for a match of packets without IP: by wire, direction or VLAN alone, or of all. */
-static bool takes_other(const struct match *match)
-{
-	return !match->src.family && !match->dst.family && match->dscp == CONFIG_ANY &&
-	       match->proto == 0;
-}
-
+/* Returns true if it drops packets without IP: matched by wire, direction or VLAN alone, or all. */
 static bool drops_other(const struct policy *policy)
 {
 	bool takes = false;
 
-	for (unsigned i = 0; i < policy_n_matches(policy); i++)
-		takes |= takes_other(policy_match(policy, i));
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		const struct match *match = policy_match(policy, i);
+
+		takes |= !match->src.family && !match->dst.family && match->dscp == CONFIG_ANY &&
+			 match->proto == 0;
+	}
 	return takes && policy->action != ACTION_COUNT && policy->action != ACTION_MARK;
 }
 
@@ -114,12 +98,19 @@ static void check_machine(const struct config *config, struct reader *reader, vo
 	const struct complaint_sink to = {relay_complaint, reader};
 
 	const struct check_options *options = context;
+	char place[32];
 
 	if (options && options->strict)
 		warn_of_protocols(config, reader);
 	machine_check(config, secret_checked_user(), &to);
 	files_check(reader, secret_checked_user(), false);
-	check_cpus(config, &to);
+	if (eal_has_cpu(0)) { /* without /sys the CPUs are unknown */
+		check_cpu(config->control_cpu, "control.cpu", &to);
+		for (unsigned i = 0; i < config->n_workers; i++) {
+			snprintf(place, sizeof(place), "workers[%u]", i);
+			check_cpu(config->workers[i], place, &to);
+		}
+	}
 	check_twins(config, &to);
 }
 
@@ -143,23 +134,24 @@ static void say_good(const char *file, const struct config *config, unsigned n_f
 	putchar('\n');
 }
 
-/* Returns the packets a second that use up all shared meters of a worker. */
-static double flood_of(const struct policy *policy, unsigned n_limiters)
-{
-	double part = policy->allocator == &allocator_static && n_limiters ? n_limiters : 1;
-	double least = policy->count == COUNT_BYTES ? SMALLEST_PACKET : 1;
-
-	return policy->sources * policy_rate(policy) / part / least;
-}
-
 static void say_floods(const struct config *config)
 {
-	for (unsigned i = 0; i < config->n_policies; i++)
-		if (config->policies[i].per_v4)
+	const unsigned n_limiters = config->gossip.n_roster;
+
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		const struct policy *policy = &config->policies[i];
+		const double part = policy->allocator == &allocator_static && n_limiters
+					    ? n_limiters
+					    : 1;
+		const double least = policy->count == COUNT_BYTES ? SMALLEST_PACKET : 1;
+		/* packets a second that use up all shared meters of a worker */
+		const double flood = policy->sources * policy_rate(policy) / part / least;
+
+		if (policy->per_v4)
 			printf("policy %s: new sources lose their burst in a flood of more than "
 			       "%.0f packets a second from others\n",
-				config->policies[i].name,
-				flood_of(&config->policies[i], config->gossip.n_roster));
+				policy->name, flood);
+	}
 }
 
 int check_config_file(const char *file, const struct check_options *options)

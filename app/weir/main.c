@@ -211,23 +211,6 @@ static int check_all(const struct options *options)
 	return ret;
 }
 
-/*
- * Blocks the signals before EAL creates its threads. So all threads inherit the mask, and only the
- * control loop gets signals.
- */
-static int open_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static void log_startup(const struct config *config, const struct kept *kept, struct notify *notify)
 {
 	char text[512], runs[256] = "the file; nothing is kept";
@@ -254,26 +237,20 @@ static void log_startup(const struct config *config, const struct kept *kept, st
 		event(SHADOW);
 }
 
-static int stop_instance(struct instance *inst)
-{
-	instance_stop(inst);
-	if (inst->abandoned || inst->leaked > 0)
-		return -EBUSY;
-	event(STOPPED);
-	return 0;
-}
-
 /* Until a signal ends it. */
 static int run_instance(struct instance *inst, int signal_fd, struct notify *notify)
 {
-	int number, ret;
+	int number;
 
 	log_startup(inst->config, inst->kept, notify);
 	number = instance_run(inst, signal_fd);
 	notify_stopping(notify, "stopping");
 	event(STOPPING, event_word("signal", strsignal(number)));
-	ret = stop_instance(inst);
-	return ret == 0 && inst->restart ? -ERESTART : ret;
+	instance_stop(inst);
+	if (inst->abandoned || inst->leaked > 0)
+		return -EBUSY;
+	event(STOPPED);
+	return inst->restart ? -ERESTART : 0;
 }
 
 /* Packets flow from now on, where links are up. */
@@ -335,8 +312,17 @@ static int run_limiter(struct config *config, const char *file, struct kept *kep
 	const char *warnings, struct start_outcome *outcome)
 {
 	struct notify *notify = NULL;
-	int signal_fd = open_signals(), ret;
+	int signal_fd, ret;
+	sigset_t set;
 
+	/* Blocked before EAL creates its threads: all inherit it, and only control gets signals. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (signal_fd < 0) {
 		fprintf(stderr, "weir: signalfd: %s\n", strerror(errno));
 		return -errno;
@@ -361,41 +347,6 @@ static int run_limiter(struct config *config, const char *file, struct kept *kep
 	return ret;
 }
 
-static int exit_of_refusal(int error)
-{
-	if (error == -ENOMEM)
-		return EXIT_FAILURE;
-	return error == -ENOKEY ? EXIT_MACHINE : EXIT_REFUSED;
-}
-
-/* Copies the environment before notify_open() takes its part, with room for one more string. */
-static char **copy_environment(void)
-{
-	size_t n = 0;
-	char **copy;
-
-	while (environ[n])
-		n++;
-	copy = calloc(n + 2, sizeof(*copy));
-	if (copy)
-		memcpy(copy, environ, n * sizeof(*copy));
-	return copy;
-}
-
-/* Copies the text of an error. Returns false for the summary, which follows the errors. */
-static bool note_error(const json_t *row, bool of_driver, char cause[EVENT_TEXT])
-{
-	const char *event = json_string_value(json_object_get(row, "event"));
-	const char *level = json_string_value(json_object_get(row, "level"));
-	const char *text = json_string_value(json_object_get(row, "text"));
-
-	if (strcmp(event, "not_started") == 0)
-		return false;
-	if (strcmp(level, "error") == 0 && (of_driver || strcmp(event, "driver") != 0))
-		snprintf(cause, EVENT_TEXT, "%s", text);
-	return true;
-}
-
 /* Copies the text of the last error of a failed start; "" if it has none. */
 static void find_cause(const char *step, char cause[EVENT_TEXT])
 {
@@ -405,7 +356,15 @@ static void find_cause(const char *step, char cause[EVENT_TEXT])
 
 	cause[0] = '\0';
 	for (uint64_t number = 1; more && (row = events_from(&number)); number++) {
-		more = note_error(row, of_driver, cause);
+		const char *event = json_string_value(json_object_get(row, "event"));
+		const char *level = json_string_value(json_object_get(row, "level"));
+		const char *text = json_string_value(json_object_get(row, "text"));
+
+		more = strcmp(event, "not_started") !=
+		       0; /* the summary, which follows the errors */
+		if (more && strcmp(level, "error") == 0 &&
+			(of_driver || strcmp(event, "driver") != 0))
+			snprintf(cause, EVENT_TEXT, "%s", text);
 		json_decref(row);
 	}
 }
@@ -435,12 +394,21 @@ static void start_last_good(
 static int run_config(const struct options *options, struct config *config, struct kept *kept,
 	const char *warnings)
 {
-	char **environment = copy_environment();
 	struct start_outcome outcome = {0};
-	int ret = run_limiter(config, options->config, kept, warnings, &outcome);
-	bool again = ret && ret != -ECANCELED && !outcome.started && outcome.failed_step &&
-		     environment && kept_can_go_back(kept);
+	char **environment;
+	size_t n = 0;
+	bool again;
+	int ret;
 
+	/* Copied before notify_open() takes its part, with room for one more string. */
+	while (environ[n])
+		n++;
+	environment = calloc(n + 2, sizeof(*environment));
+	if (environment)
+		memcpy(environment, environ, n * sizeof(*environment));
+	ret = run_limiter(config, options->config, kept, warnings, &outcome);
+	again = ret && ret != -ECANCELED && !outcome.started && outcome.failed_step &&
+		environment && kept_can_go_back(kept);
 	config_free(config);
 	kept_close(kept);
 	if (again)
@@ -472,7 +440,7 @@ static int run_file(const struct options *options)
 		fclose(said);
 	if (ret) {
 		fputs(warnings ? warnings : "weir: out of memory\n", stderr);
-		ret = exit_of_refusal(ret);
+		ret = ret == -ENOMEM ? EXIT_FAILURE : ret == -ENOKEY ? EXIT_MACHINE : EXIT_REFUSED;
 		kept_close(kept);
 	} else {
 		ret = run_config(options, config, kept, warnings);
@@ -481,24 +449,19 @@ static int run_file(const struct options *options)
 	return ret;
 }
 
-static int load_reported(const struct options *options, struct config **config)
+/* Returns 0, a logged error, or 1 if the doctor has found a failure. */
+static int with_config(const struct options *options)
 {
 	bool json = options->check.json;
 	struct diagnostics diagnostics;
 	struct config_load load = {
 		.path = options->config, .diagnostics = &diagnostics, .also = check_config_files};
+	struct config *config;
+	int ret;
 
 	diagnostics_init(
 		&diagnostics, json ? stdout : stderr, json ? DIAGNOSTICS_JSON : DIAGNOSTICS_TEXT);
-	return config_load_with(&load, config);
-}
-
-/* Returns 0, a logged error, or 1 if the doctor has found a failure. */
-static int with_config(const struct options *options)
-{
-	struct config *config;
-	int ret = load_reported(options, &config);
-
+	ret = config_load_with(&load, &config);
 	if (ret)
 		return ret;
 	if (options->command.is == COMMAND_DOCTOR)

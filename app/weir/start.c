@@ -126,15 +126,6 @@ static uint16_t wire_queues_taken(struct instance *inst, const struct wire *wire
 	return b < a ? port_queues(&inst->ports[wire->a], b) : b;
 }
 
-static void warn_few_queues(const struct instance *inst, const struct wire *wire)
-{
-	unsigned queues = wire_queues(inst, wire), workers = inst->config->n_workers;
-
-	if (queues < workers && !wire->distribute)
-		event(FEW_QUEUES, event_word("wire", wire->name), event_count("queues", queues),
-			event_count("workers", workers));
-}
-
 /* Takes over ports that run already, with at most one queue for each worker. */
 static int ports_borrow(struct instance *inst)
 {
@@ -150,7 +141,7 @@ static int ports_start(struct instance *inst)
 {
 	const struct config *config = inst->config;
 	uint16_t queues[CONFIG_PORTS_MAX];
-	unsigned held[CONFIG_PORTS_MAX] = {0};
+	unsigned held[CONFIG_PORTS_MAX] = {0}, wanted;
 	uint64_t began_ns = control_now();
 	int ret = 0;
 
@@ -166,7 +157,11 @@ static int ports_start(struct instance *inst)
 		queues[wire->a] = queues[wire->b] = wire_queues_taken(inst, wire);
 		if (wire_distributed(inst, wire))
 			held[wire->a] = held[wire->b] = rx_rings_mbufs(config->n_workers);
-		warn_few_queues(inst, wire);
+		wanted = wire_queues(inst, wire);
+		if (wanted < config->n_workers && !wire->distribute)
+			event(FEW_QUEUES, event_word("wire", wire->name),
+				event_count("queues", wanted),
+				event_count("workers", config->n_workers));
 	}
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
 		ret = port_start(&inst->ports[i], queues[i], held[i], config_buffers(config, i),
@@ -240,21 +235,15 @@ static void engine_memory_free(struct instance *inst)
 	free(inst->behind);
 }
 
-/* However it is accounted: with all of layer 2, and the bytes on the wire between frames. */
-static uint32_t largest_wire_frame(const struct config *config)
-{
-	uint32_t mtu = 0;
-
-	for (unsigned i = 0; i < config->n_ports; i++)
-		mtu = RTE_MAX(mtu, (uint32_t)config->ports[i].mtu);
-	return mtu + LAYER2_MAX + POLICE_WIRE;
-}
-
 static int shared_buckets_alloc(struct instance *inst)
 {
 	size_t n = trial_lines(inst->slots.capacity);
+	uint32_t mtu = 0;
 
-	inst->engine.frame = largest_wire_frame(inst->config);
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		mtu = RTE_MAX(mtu, (uint32_t)inst->config->ports[i].mtu);
+	/* The largest cost by any accounting: all of layer 2, and the bytes between frames. */
+	inst->engine.frame = mtu + LAYER2_MAX + POLICE_WIRE;
 	if (engine_lines(&inst->engine) == 1 && !inst->config->gossip.loans)
 		return 0;
 	inst->engine.shared_buckets =
@@ -308,31 +297,27 @@ static int engine_memory_alloc(struct instance *inst)
 	return shared_buckets_alloc(inst);
 }
 
-/* Frees rings with the paths of their owner, after all paths that share them. Frees their mbufs. */
-static void paths_free(struct instance *inst)
+static void memory_stop(struct instance *inst)
 {
-	for (unsigned w = 0; w < inst->config->n_workers; w++) {
+	const unsigned n = inst->workers ? inst->config->n_workers : 0;
+
+	/* Frees rings with the paths of their owner, after all paths that share them. */
+	for (unsigned w = 0; w < n; w++) {
 		struct worker *worker = &inst->workers[w];
 
 		for (unsigned i = 0; i < worker->n_paths; i++)
 			if (!rx_rings_owned(worker->paths[i].rings, w))
 				worker->paths[i].rings = NULL;
 	}
-	for (unsigned w = 0; w < inst->config->n_workers; w++) {
+	for (unsigned w = 0; w < n; w++) {
 		struct worker *worker = &inst->workers[w];
 
 		for (unsigned i = 0; i < worker->n_paths; i++)
-			rx_rings_destroy(worker->paths[i].rings);
+			rx_rings_destroy(worker->paths[i].rings); /* with their mbufs */
 		free(worker->paths);
 	}
-}
-
-static void memory_stop(struct instance *inst)
-{
-	if (inst->workers)
-		paths_free(inst);
-	for (unsigned i = 0; inst->workers && i < inst->config->n_workers; i++)
-		worker_free(&inst->workers[i]);
+	for (unsigned w = 0; w < n; w++)
+		worker_free(&inst->workers[w]);
 	free(inst->workers);
 	publisher_free(&inst->publisher);
 	engine_memory_free(inst);
@@ -414,18 +399,11 @@ static int paths_assign(struct instance *inst)
 	return ret;
 }
 
-static int paths_alloc(struct instance *inst, struct worker *worker)
-{
-	size_t n = (size_t)inst->config->n_wires * inst->config->n_workers * 2;
-
-	worker->paths = calloc(n + 1, sizeof(struct path));
-	return worker->paths ? 0 : -ENOMEM;
-}
-
 static int memory_start(struct instance *inst)
 {
 	const struct config *config = inst->config;
 	unsigned n = config->n_workers;
+	size_t n_paths = (size_t)config->n_wires * n * 2;
 	int ret = publisher_init(&inst->publisher, n);
 
 	inst->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, n * sizeof(*inst->workers));
@@ -450,7 +428,9 @@ static int memory_start(struct instance *inst)
 		ret = worker_init(
 			worker, inst->slots.capacity, inst->n_policies, config_waiting(config));
 		if (ret == 0)
-			ret = paths_alloc(inst, worker);
+			worker->paths = calloc(n_paths + 1, sizeof(struct path));
+		if (ret == 0 && !worker->paths)
+			ret = -ENOMEM;
 	}
 	if (ret == 0)
 		ret = paths_assign(inst);
@@ -694,22 +674,17 @@ static const struct module {
 /* Modules below this are up before any worker runs. */
 #define PREPARED (RTE_DIM(modules) - 3)
 
-/* SIGTERM and SIGINT are blocked, for the control loop, which does not run yet. */
-static int pending_end(void)
-{
-	sigset_t pending;
-
-	sigpending(&pending);
-	if (sigismember(&pending, SIGTERM))
-		return SIGTERM;
-	return sigismember(&pending, SIGINT) ? SIGINT : 0;
-}
-
 /* Returns -ECANCELED if a signal ends the start. */
 static int cancel_start(struct instance *inst)
 {
-	int number = pending_end();
+	sigset_t pending;
+	int number;
 
+	/* Both are blocked, for the control loop, which does not run yet. */
+	sigpending(&pending);
+	number = sigismember(&pending, SIGTERM)  ? SIGTERM
+		 : sigismember(&pending, SIGINT) ? SIGINT
+						 : 0;
 	if (number == 0)
 		return 0;
 	event(STOPPING, event_word("signal", strsignal(number)));
