@@ -15,7 +15,6 @@
 #include "event.h"
 #include "instance.h"
 #include "kernel_lines.h"
-#include "trouble.h"
 
 #define LOOK_NS  SECOND_NS
 #define QUIET_NS (3 * SECOND_NS) /* after this time without a packet, a bypass has ended */

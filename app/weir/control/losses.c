@@ -21,7 +21,6 @@
 #include "instance.h"
 #include "differs.h"
 #include "totals.h"
-#include "trouble.h"
 
 #define LOOK_NS SECOND_NS
 

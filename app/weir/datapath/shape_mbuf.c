@@ -7,7 +7,7 @@
 
 #include <rte_errno.h>
 
-#include "nic_clock.h"
+#include "clock.h"
 
 /* A device's time is ignored if it means that the packet was in the ring for longer. */
 #define NIC_MOST_US 1000000

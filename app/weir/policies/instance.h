@@ -15,15 +15,13 @@
 #include <stdint.h>
 
 #include "clock.h"
-#include "dirty.h"
+#include "slot_map.h"
 #include "limiter/limiter.h"
-#include "nic_clock.h"
 #include "engine/counts.h"
 #include "engine/engine.h"
 #include "policy/config.h"
 #include "port.h"
 #include "renewal.h"
-#include "slot_map.h"
 #include "snapshot.h"
 #include "stuck.h"
 #include "worker_data.h"

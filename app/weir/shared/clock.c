@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The time that control uses, and the frequency of the TSC.
+ * The time that control uses, the frequency of the TSC, and ticks of other CPUs.
  */
 #include "clock.h"
 
@@ -185,3 +185,17 @@ void tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from)
 	clock->last = to;
 	clock->doubt = tsc_clock_doubt();
 }
+
+/* --- ticks ------------------------------------------------------------------------------------ */
+
+#ifdef RTE_ARCH_ARM64
+#include <rte_common.h>
+
+unsigned tick_shift;
+
+/* Before main(): reading the CPU's frequency does not need EAL. */
+RTE_INIT(tick_begin)
+{
+	tick_shift = tick_shift_of(__rte_arm64_cntfrq());
+}
+#endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The slot of each policy: the index of its state on the workers.
+ * The slot of each policy: the index of its state on the workers. The set of changed slots.
  */
 #include "slot_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/bitmap.h"
 
 int slot_map_init(struct slot_map *slots, unsigned n, unsigned capacity)
 {
@@ -61,4 +63,44 @@ void slot_map_commit(struct slot_map *slots, uint32_t *of, unsigned n)
 void slot_map_release(struct slot_map *slots, uint32_t slot)
 {
 	slots->policy[slot] = SLOT_FREE;
+}
+
+/* --- changed slots ---------------------------------------------------------------------------- */
+
+int dirty_init(struct dirty *dirty, unsigned capacity)
+{
+	*dirty = (struct dirty){.capacity = capacity};
+	dirty->slots = calloc(bitmap_words(capacity), sizeof(*dirty->slots));
+	return dirty->slots ? 0 : -ENOMEM;
+}
+
+void dirty_free(struct dirty *dirty)
+{
+	free(dirty->slots);
+	*dirty = (struct dirty){0};
+}
+
+void dirty_mark(struct dirty *dirty, uint32_t slot)
+{
+	dirty->n += !bitmap_has(dirty->slots, slot);
+	bitmap_set(dirty->slots, slot);
+}
+
+void dirty_clear(struct dirty *dirty, uint32_t slot)
+{
+	dirty->n -= bitmap_has(dirty->slots, slot);
+	bitmap_clear(dirty->slots, slot);
+}
+
+uint32_t dirty_next(const struct dirty *dirty)
+{
+	unsigned n = dirty->capacity, slot = bitmap_next(dirty->slots, n, dirty->next);
+
+	return slot < n ? slot : bitmap_next(dirty->slots, n, 0);
+}
+
+void dirty_published(struct dirty *dirty, uint32_t slot)
+{
+	dirty_clear(dirty, slot);
+	dirty->next = slot + 1;
 }

@@ -10,6 +10,7 @@
 #define WEIR_APP_SLOT_MAP_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SLOT_UNASSIGNED UINT_MAX   /* for slot_map_plan(): a policy that has no slot yet */
@@ -47,5 +48,43 @@ void slot_map_commit(struct slot_map *slots, uint32_t *of, unsigned n);
 
 /* Frees a slot that was left and that no worker uses any more. */
 void slot_map_release(struct slot_map *slots, uint32_t slot);
+
+/* --- changed slots ---------------------------------------------------------------------------- */
+
+/*
+ * Set of slots whose policy has unpublished changes: another limit, or other parts. Code that makes
+ * such a change marks the slot; publish.c drains the set. Control.
+ */
+struct dirty {
+	uint64_t *slots; /* one bit each */
+	unsigned capacity;
+	unsigned n;    /* marked slots */
+	uint32_t next; /* slot at which dirty_next() begins */
+};
+
+/*
+ * Makes an empty set for so many slots. Returns 0 or -ENOMEM; dirty_free() is due in either case.
+ */
+int dirty_init(struct dirty *dirty, unsigned capacity);
+void dirty_free(struct dirty *dirty);
+
+void dirty_mark(struct dirty *dirty, uint32_t slot);
+
+/* Removes a slot that has nothing to publish. */
+void dirty_clear(struct dirty *dirty, uint32_t slot);
+
+/*
+ * Returns a marked slot after the last published one, so that each has its turn. The set must not
+ * be empty.
+ */
+uint32_t dirty_next(const struct dirty *dirty);
+
+/* Removes the slot that dirty_next() returned, after it was published. */
+void dirty_published(struct dirty *dirty, uint32_t slot);
+
+static inline bool dirty_is_empty(const struct dirty *dirty)
+{
+	return dirty->n == 0;
+}
 
 #endif

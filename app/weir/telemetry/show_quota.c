@@ -18,7 +18,6 @@
 #include "policy/period.h"
 #include "credits.h"
 #include "policy_now.h"
-#include "trouble.h"
 
 /* Rates of lib/control/quota are in thousandths of a unit. */
 #define PER_UNIT 1000.0

@@ -14,7 +14,7 @@
 
 #include "distribute.h"
 #include "fault.h"
-#include "nic_clock.h"
+#include "clock.h"
 #include "rx_rings.h"
 #include "shape_mbuf.h"
 #include "steering.h"

@@ -15,7 +15,6 @@
 #include "shape_above.h"
 #include "shape_mbuf.h"
 #include "totals.h"
-#include "nic_clock.h"
 #include "police/shaped.h"
 #include "publish.h"
 #include "shape_out.h"

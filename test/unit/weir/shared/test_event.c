@@ -18,7 +18,6 @@
 #include "base/prng.h"
 #include "event.h"
 #include "log.h"
-#include "trouble.h"
 
 #define WORD_MOST 1499 /* letters of a word, as in event.c */
 

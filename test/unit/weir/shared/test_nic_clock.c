@@ -7,7 +7,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "nic_clock.h"
+#include "clock.h"
 
 #define HZ     UINT64_C(2445430000)
 #define JITTER 2000 /* ticks: the most between both ticks of a reading */

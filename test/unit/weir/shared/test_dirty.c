@@ -4,7 +4,7 @@
 #include "check.h"
 #include "scope.h"
 
-#include "dirty.h"
+#include "slot_map.h"
 
 #define SLOTS 130
 
