@@ -67,7 +67,7 @@
 #include "police/try.h"
 #include "trials.h"
 #include "worker.h"
-#include "worker_memory.h"
+#include "worker_data.h"
 
 /* Interval of the check whether all workers have seen the change of a reload. */
 #define RELOAD_REST_NS MS_NS

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "counted.h"
 #include "packet/parse.h"
 #include "policer.h"
 #include "rx.h"

@@ -13,14 +13,13 @@
 
 #include <rte_mbuf.h>
 
-#include "counted.h"
 #include "decide.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "shape/shape.h"
-#include "shape_above.h"
+#include "shape_steps.h"
 #include "rx.h"
 #include "shape_mbuf.h"
 #include "worker_data.h"

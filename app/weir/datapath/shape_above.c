@@ -3,7 +3,7 @@
  *
  * Packets that wait for a policy below others.
  */
-#include "shape_above.h"
+#include "shape_steps.h"
 
 #include <rte_mbuf.h>
 

@@ -3,14 +3,13 @@
  *
  * Packets of policies with ACTION_SHAPE on their way into the worker's shaper.
  */
-#include "shape_in.h"
+#include "shape_steps.h"
 
 #include <rte_mbuf.h>
 
 #include "packet/mark.h"
 #include "police/shaped.h"
 #include "policer.h"
-#include "shape_above.h"
 #include "shape_mbuf.h"
 #include "worker_data.h"
 

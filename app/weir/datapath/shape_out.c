@@ -4,7 +4,7 @@
  * How waiting packets leave a worker: when they conform, when their policy leaves, or when the
  * worker stops.
  */
-#include "shape_out.h"
+#include "shape_steps.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -13,7 +13,6 @@
 
 #include "distribute.h"
 #include "leases_end.h"
-#include "shape_above.h"
 #include "shape_mbuf.h"
 #include "rx_rings.h"
 #include "packet/mark.h"

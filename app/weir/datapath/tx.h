@@ -66,8 +66,8 @@ uint16_t tx_hand_over(struct worker *worker, struct path *path, struct rte_ring 
 /*
  * Send decided packets by a path, through its owner if that is another worker. Packets that find no
  * room with tx_pass_on() are dropped and counted. Use tx_try_pass_on() for flushed packets
- * (shape_out.h), which the owner transmits as the device takes them. It returns how many have left,
- * in their order.
+ * (shape_steps.h), which the owner transmits as the device takes them. It returns how many have
+ * left, in their order.
  */
 void tx_pass_on(struct worker *worker, struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 uint16_t tx_try_pass_on(

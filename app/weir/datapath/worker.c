@@ -28,7 +28,7 @@
 #include "rx_rings.h"
 #include "rx_wait.h"
 #include "shape/shape.h"
-#include "shape_out.h"
+#include "shape_steps.h"
 #include "specimen.h"
 #include "stuck.h"
 #include "tick.h"

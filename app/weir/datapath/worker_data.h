@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_common.h>
@@ -78,7 +79,7 @@ struct path {
 	bool cuts;                     /* the device can cut the end of a long frame */
 	/*
 	 * Bytes of the longest frame that both ports accept now: in general, and with an 802.1Q
-	 * tag (0x8100) as the outermost. Control sets them (lengths.h): atomics only.
+	 * tag (0x8100) as the outermost. Control sets them (interfaces.h): atomics only.
 	 */
 	uint32_t frame_max, tagged_max;
 	uint64_t flows; /* a bit for each hash of flows seen: see path_see(); atomics only */
@@ -209,5 +210,38 @@ static inline unsigned lineage_of(const struct worker *worker, uint32_t slot, ui
 	} while (slot != SLOT_NONE && n < POLICY_LEVELS_MOST);
 	return n;
 }
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/*
+ * Memory of a worker and of its policies, on the worker's NUMA node (worker_memory.c). Control
+ * allocates and frees all of it, except where a comment names another thread.
+ */
+struct limit_profile;
+struct policy;
+
+/*
+ * Reserves room for n_policies policies, allocates memory for the first `used` of them, and room
+ * for `waiting` packets in queues. Returns 0 or -ENOMEM; call worker_free() in either case.
+ */
+int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
+
+/* Returns the least number of bytes of DPDK's memory for n policies on a worker. Any thread. */
+size_t worker_bytes(const struct policy *policies, unsigned n, uint32_t waiting);
+void worker_free(struct worker *worker);
+
+/*
+ * Makes the line of a policy, with its limit, and its other memory on this worker. Call it before
+ * a published classifier leads the worker to the policy. Returns 0 or -ENOMEM, logged; call
+ * worker_remove_policy() in either case. Control, or the thread that prepares a reload.
+ */
+int worker_add_policy(
+	struct worker *worker, const struct policy *policy, const struct limit_profile *profile);
+
+/* Makes the memory that a changed policy needs in addition. Returns 0 or -ENOMEM, logged. */
+int worker_change_policy(struct worker *worker, const struct policy *policy);
+
+/* Frees the memory of a policy that the worker cannot reach any more, or has never reached. */
+void worker_remove_policy(struct worker *worker, uint32_t slot);
 
 #endif

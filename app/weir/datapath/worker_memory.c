@@ -3,7 +3,7 @@
  *
  * Memory of a worker and of its policies, on the worker's NUMA node.
  */
-#include "worker_memory.h"
+#include "worker_data.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,9 +25,8 @@
 #include "police/try.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
-#include "shape_above.h"
+#include "shape_steps.h"
 #include "steering.h"
-#include "worker_data.h"
 #include "tick.h"
 
 static void *alloc_worker_lines(size_t bytes, int socket)

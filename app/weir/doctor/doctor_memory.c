@@ -23,7 +23,7 @@
 #include "machine.h"
 #include "police/policy_state.h"
 #include "port.h"
-#include "worker_memory.h"
+#include "worker_data.h"
 
 #define MB          (UINT64_C(1) << 20)
 #define EAL_NO_HUGE (64 * MB) /* default heap of EAL without hugepages */

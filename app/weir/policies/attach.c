@@ -13,7 +13,7 @@
 #include "event.h"
 #include "police/extended.h"
 #include "policy/kind.h"
-#include "worker_memory.h"
+#include "worker_data.h"
 
 static int shares_prepare(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)

@@ -22,7 +22,7 @@
 #include "police/shaped.h"
 #include "publish.h"
 #include "dry_run.h"
-#include "shape_out.h"
+#include "shape_steps.h"
 #include "specimen.h"
 #include "worker_data.h"
 

@@ -13,7 +13,7 @@
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "publish.h"
-#include "shape_out.h"
+#include "shape_steps.h"
 
 #define MATCH   "'match': {'direction': 'a-to-b'}"
 #define DELAY   "'shape': {'delay': '125ms'}"

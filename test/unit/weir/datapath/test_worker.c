@@ -44,7 +44,6 @@
 #include "shape/shape.h"
 #include "tap.h"
 #include "worker.h"
-#include "worker_memory.h"
 #include "worker_data.h"
 #include "tick.h"
 

@@ -20,7 +20,7 @@
 #include "police/extended.h"
 #include "publish.h"
 #include "worker.h"
-#include "worker_memory.h"
+#include "worker_data.h"
 
 #define MANY 5000 /* more than a ring holds */
 
