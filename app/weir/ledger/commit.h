@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Durability of hard limits. The limiter sends a grant to a neighbour only after two events: the
- * store has it on its disk, and every worker enforces the rest (grace.h). Control waits for both in
- * parallel; packets never wait. That is a round. The next one begins after its end, if there is
+ * store has it on its disk, and every worker enforces the rest (publish.h). Control waits for both
+ * in parallel; packets never wait. That is a round. The next one begins after its end, if there is
  * something to commit.
  *
  * A failed disk ends the round as if it had not begun: nothing is granted until the disk works

@@ -59,7 +59,7 @@ struct carried_over {
 	uint32_t also; /* previous slot while workers can still use it, or SLOT_NONE */
 };
 
-/* State of the checks of ports' queues, see queues.h. */
+/* State of the checks of ports' queues, see losses.h. */
 struct queue_watch {
 	uint64_t looked_ns;
 	bool said[CONFIG_PORTS_MAX];

@@ -16,8 +16,8 @@
  * without a burst, which it might have spent in the old slot. A policy that must restart (enum
  * policy_change) leaves as one policy and begins as another.
  *
- * A left slot is free only after every worker uses all that the commit sent (grace.h): later limits
- * are only for the new policies.
+ * A left slot is free only after every worker uses all that the commit sent (publish.h): later
+ * limits are only for the new policies.
  */
 #ifndef WEIR_APP_POLICY_TXN_H
 #define WEIR_APP_POLICY_TXN_H

@@ -8,10 +8,9 @@
 #include "scope.h"
 
 #include "clock.h"
-#include "grace.h"
+#include "publish.h"
 #include "meter/shares.h"
 #include "policy_txn.h"
-#include "publish.h"
 #include "renewal.h"
 #include "tick.h"
 

@@ -6,7 +6,7 @@
  */
 #include "instance_world.h"
 
-#include "grace.h"
+#include "publish.h"
 #include "limit_ring.h"
 
 #define POLICY   "{'name': 'p', 'limit': '1Mbit/s'}"
