@@ -20,7 +20,6 @@
 #include "instance.h"
 #include "publish.h"
 #include "ledger_store.h"
-#include "ledger_unused.h"
 #include "ledger_watch.h"
 #include "event.h"
 #include "base/time.h"

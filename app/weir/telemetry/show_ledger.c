@@ -13,7 +13,6 @@
 #include "etcd_share.h"
 #include "instance.h"
 #include "ledger_store.h"
-#include "ledger_unused.h"
 #include "ledger_watch.h"
 #include "commit.h"
 #include "losses.h"
