@@ -24,7 +24,6 @@
 #include "differs.h"
 #include "senders.h"
 #include "secret/group_keys.h"
-#include "source_filter.h"
 #include "policy/value.h"
 
 #define HEADERS 512 /* bytes, including the kernel's overhead for small datagrams */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Gossip's UDP socket. Control thread; nothing here blocks.
+ * Gossip's UDP socket, and the filter of its datagrams. Control thread; nothing here blocks.
  */
 #ifndef WEIR_APP_GOSSIP_SOCKET_H
 #define WEIR_APP_GOSSIP_SOCKET_H
@@ -9,18 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include <linux/filter.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "gossip/datagram.h"
 #include "policy/config.h"
+#include "members/members.h"
 
 /* Most datagrams in one read, before control runs its other tasks. */
 #define GOSSIP_SOCKET_BATCH 64
 
 struct gossip_batch;
-struct members;
 struct refusals;
 struct senders;
 
@@ -113,5 +114,27 @@ unsigned gossip_socket_note_sender(
 
 /* Returns the datagrams that the kernel dropped: from strangers, or because the buffer was full. */
 uint64_t gossip_socket_drops(const struct gossip_socket *socket);
+
+/* --- filter of addresses ---------------------------------------------------------------------- */
+
+/*
+ * A program for the kernel that accepts, at a UDP socket, only datagrams from the addresses of a
+ * roster and of the last members that have left. So datagrams of strangers cost no room in the
+ * socket's buffer and no turn of control. It checks addresses, not ports.
+ */
+
+/* Most instructions that kernels accept with their default net.core.optmem_max of 20 kB. */
+#define SOURCE_FILTER_MOST 1000
+
+/* Previous members whose datagrams are accepted: the last ones. */
+#define SOURCE_FILTER_ENDED 16
+
+/*
+ * Writes the program, at most SOURCE_FILTER_MOST instructions, to `code`. Returns their number; or
+ * -E2BIG (too large a roster: some 300 addresses of IPv4, 100 of IPv6), -EAFNOSUPPORT (IPv4
+ * addresses written as IPv6) or -ENOMEM. `members` can be NULL.
+ */
+int source_filter_build(const struct gossip_config *gossip, const struct members *members,
+	struct sock_filter *code);
 
 #endif

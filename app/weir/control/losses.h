@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Reports when packets are lost that no policy drops, when datagrams are rejected, and when that
- * has ended. Control.
+ * has ended. Detects queues of a port that are of no use. Control.
  */
 #ifndef WEIR_APP_LOSSES_H
 #define WEIR_APP_LOSSES_H
@@ -29,5 +29,19 @@ uint64_t losses_missed(
  */
 #define LOSSES_VERDICTS 256
 bool losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS]);
+
+/* --- queues without packets ------------------------------------------------------------------- */
+
+/*
+ * A device can have several queues and put all packets on one, even if it reports RSS. So this uses
+ * the packets that arrive.
+ */
+
+/* Returns the number of queues of a port that have received packets since the start. */
+unsigned queues_used(const struct instance *inst, unsigned port);
+
+/* The task. Reports once for a port that some queues get no packets, and others many flows. */
+uint64_t queues_next(const struct instance *inst);
+bool queues_run(struct instance *inst, uint64_t now_ns);
 
 #endif

@@ -4,7 +4,7 @@
  * The addresses are sorted by their last 32 bits, and the program is a binary search for these. A
  * leaf compares a few of them as a whole.
  */
-#include "source_filter.h"
+#include "gossip_socket.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "event.h"
 #include "packet/parse.h"
-#include "queues.h"
+#include "losses.h"
 
 /*
  * Sets the number of flows that a worker saw at its queue of port `a`, which has the worker's

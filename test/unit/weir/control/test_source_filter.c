@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/prng.h"
-#include "source_filter.h"
+#include "gossip_socket.h"
 
 #define MOST  400
 #define ENDED (SOURCE_FILTER_ENDED + 4)
