@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Changes of the group by an operator.
+ * Changes of the group by an operator, or by the roster of a file.
  */
 #include "group_task.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <netinet/in.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -14,11 +18,14 @@
 #include "gossip/keyring.h"
 #include "instance.h"
 #include "limiter/limiter.h"
-#include "member_peer.h"
 #include "members/exchange.h"
 #include "members/members.h"
 #include "policy/kind.h"
 #include "policy/value.h"
+#include "base/hash.h"
+#include "group/roster.h"
+#include "policy/complaint.h"
+#include "secret/group_keys.h"
 
 /* Writes a reason; returns false. */
 __attribute__((format(printf, 2, 3))) static bool refuse(
@@ -175,5 +182,164 @@ int group_edit(struct instance *inst, const struct group_edit *edit, uid_t by)
 	if (ret == 0)
 		event(GROUP_EDITED, event_word("verb", verbs[edit->verb]),
 			event_word("limiter", edit->peer.name), event_count("uid", by));
+	return ret;
+}
+
+/* --- members and peers of the configuration --------------------------------------------------- */
+
+_Static_assert(MEMBER_NAME_MAX == CONFIG_NAME_MAX && MEMBER_KEY == CONFIG_PUBLIC_KEY,
+	"a member has the same name and key in both");
+
+struct member_address member_address_of(const struct peer_config *peer)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&peer->address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&peer->address;
+	struct member_address address = {.family = 4, .port = ntohs(in->sin_port)};
+
+	if (peer->address.ss_family == AF_INET6) {
+		address.family = 6;
+		address.port = ntohs(in6->sin6_port);
+		memcpy(address.bytes, &in6->sin6_addr, sizeof(in6->sin6_addr));
+	} else {
+		memcpy(address.bytes, &in->sin_addr, sizeof(in->sin_addr));
+	}
+	return address;
+}
+
+const uint8_t *peer_key(const struct peer_config *peer)
+{
+	static const uint8_t none[CONFIG_PUBLIC_KEY];
+
+	return memcmp(peer->public_key, none, sizeof(none)) == 0 ? NULL : peer->public_key;
+}
+
+struct peer_config peer_of_member(const struct member_entry *member)
+{
+	struct peer_config peer = {0};
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&peer.address;
+	struct sockaddr_in *in = (struct sockaddr_in *)&peer.address;
+
+	memcpy(peer.name, member->name, sizeof(peer.name));
+	if (member->has_key)
+		memcpy(peer.public_key, member->public_key, sizeof(peer.public_key));
+	if (member->address.family == 6) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(member->address.port);
+		memcpy(&in6->sin6_addr, member->address.bytes, sizeof(in6->sin6_addr));
+		peer.address_len = sizeof(*in6);
+	} else {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(member->address.port);
+		memcpy(&in->sin_addr, member->address.bytes, sizeof(in->sin_addr));
+		peer.address_len = sizeof(*in);
+	}
+	return peer;
+}
+
+/* --- the roster of a file, compared with the members ------------------------------------------ */
+
+/* Members that a file does not name, and that have a warning of their own. */
+#define WARNINGS_MOST 8
+
+/* Warns of members that the file does not name: only an operator's command removes one. */
+static void warn_of_missing(const struct instance *inst, const struct gossip_config *live,
+	const struct roster *named, FILE *err)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < live->n_roster; i++)
+		if (roster_find(named, name_hash(live->roster[i].name)) == named->n &&
+			n++ < WARNINGS_MOST)
+			fprintf(err,
+				"%s: warning: gossip.roster: limiter %s is missing: it stays a "
+				"member until weirctl group remove %s\n",
+				inst->file, live->roster[i].name, live->roster[i].name);
+	if (n > WARNINGS_MOST)
+		fprintf(err, "%s: warning: gossip.roster: %u more members are missing\n",
+			inst->file, n - WARNINGS_MOST);
+}
+
+/* Rejects a new name if the parts of a hard limit or a quota belong to the present members. */
+static int check_new(const struct instance *inst, const struct config *config,
+	const struct roster *present, FILE *err)
+{
+	const struct gossip_config *file = &config->gossip;
+
+	for (unsigned i = 0; i < file->n_roster; i++) {
+		if (roster_find(present, name_hash(file->roster[i].name)) < present->n)
+			continue;
+		if (!inst->group || inst->commit ||
+			policies_need_ledger(config->policies, config->n_policies)) {
+			fprintf(err,
+				"%s: gossip.roster[%u]: cannot be added while the limiter runs%s: "
+				"restart it\n",
+				inst->file, i,
+				inst->group ? " with a hard limit or a quota" : " alone");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int group_check_file(const struct instance *inst, const struct config *config, FILE *err)
+{
+	const struct gossip_config *live = &inst->config->gossip;
+	struct roster *present, *named = NULL;
+	int ret = group_keys_roster(live, &present);
+
+	if (ret)
+		return ret;
+	ret = group_keys_roster(&config->gossip, &named);
+	if (ret == 0)
+		ret = check_new(inst, config, present, err);
+	if (ret == 0)
+		warn_of_missing(inst, live, named, err);
+	roster_destroy(named);
+	roster_destroy(present);
+	return ret;
+}
+
+/* Copies the present roster, with the public keys of the file. */
+static struct peer_config *copy_roster(
+	const struct gossip_config *live, const struct gossip_config *file)
+{
+	struct peer_config *roster = calloc(live->n_roster, sizeof(*roster));
+	struct roster *present;
+
+	if (!roster || group_keys_roster(live, &present)) {
+		free(roster);
+		return NULL;
+	}
+	memcpy(roster, live->roster, live->n_roster * sizeof(*roster));
+	for (unsigned i = 0; i < file->n_roster; i++) {
+		unsigned at = roster_find(present, name_hash(file->roster[i].name));
+
+		if (at < present->n)
+			memcpy(roster[at].public_key, file->roster[i].public_key,
+				sizeof(roster[at].public_key));
+	}
+	roster_destroy(present);
+	return roster;
+}
+
+int group_load_keys(
+	const struct instance *inst, const struct config *config, FILE *err, struct keyring **out)
+{
+	const struct gossip_config *live = &inst->config->gossip;
+	const struct complaint_sink to = complaint_sink_of(err);
+	struct gossip_config *gossip = malloc(sizeof(*gossip));
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	if (!gossip)
+		return ret;
+	*gossip = config->gossip;
+	gossip->roster = copy_roster(live, &config->gossip);
+	gossip->n_roster = live->n_roster;
+	gossip->self = live->self;
+	if (gossip->roster)
+		ret = group_keys_load(gossip, geteuid(), &to, out);
+	free(gossip->roster);
+	free(gossip);
 	return ret;
 }

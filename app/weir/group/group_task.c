@@ -28,14 +28,12 @@
 #include "group/roster.h"
 #include "instance.h"
 #include "limiter/limiter.h"
-#include "member_peer.h"
 #include "members/exchange.h"
 #include "members/members.h"
 #include "plain_thread.h"
 #include "policy/kind.h"
 #include "publish.h"
 #include "secret/group_keys.h"
-#include "stray.h"
 
 #define GROUP_FILE "group"
 

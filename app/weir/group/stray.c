@@ -4,7 +4,7 @@
  * A gossip of two limiters and no policy, of which only the messages are sent. So the other one
  * does not count us as alive.
  */
-#include "stray.h"
+#include "group_task.h"
 
 #include <errno.h>
 #include <stdlib.h>

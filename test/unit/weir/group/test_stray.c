@@ -13,11 +13,10 @@
 #include "base/time.h"
 #include "gossip/gossip.h"
 #include "gossip_socket.h"
-#include "member_peer.h"
+#include "group_task.h"
 #include "members/exchange.h"
 #include "policy/value.h"
 #include "secret/group_keys.h"
-#include "stray.h"
 
 #define STEP_NS (SECOND_NS / 100)
 
