@@ -55,7 +55,7 @@
 #include "reload.h"
 #include "commit.h"
 #include "show.h"
-#include "socket_users.h"
+#include "machine_errors.h"
 #include "telemetry/server.h"
 #include "timed.h"
 #include "tap_session.h"

@@ -27,7 +27,7 @@
 #include "secret/group_keys.h"
 #include "secret/secret_file.h"
 #include "secret/trusted.h"
-#include "socket_users.h"
+#include "machine_errors.h"
 #include "store/store.h"
 #include "telemetry/server.h"
 

@@ -17,7 +17,6 @@
 #include "change/journal.h"
 #include "change/singles.h"
 #include "config/load.h"
-#include "edit_place.h"
 #include "instance.h"
 #include "json/copy.h"
 #include "json/seen.h"

@@ -3,7 +3,7 @@
  *
  * Relates the errors of a whole configuration to the edits of policies that it was made with.
  */
-#include "edit_place.h"
+#include "change.h"
 
 #include <errno.h>
 #include <stdbool.h>

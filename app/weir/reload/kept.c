@@ -19,7 +19,6 @@
 #include "json/diagnostics.h"
 #include "json/seen.h"
 #include "machine_errors.h"
-#include "socket_users.h"
 #include "secret/trusted.h"
 
 int kept_open(const char *directory, FILE *err, struct kept **out)

@@ -8,6 +8,7 @@
 #ifndef WEIR_APP_MACHINE_ERRORS_H
 #define WEIR_APP_MACHINE_ERRORS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <sys/types.h>
@@ -16,6 +17,8 @@
 
 #include "config/load.h"
 #include "policy/config.h"
+#include "policy/complaint.h"
+#include "telemetry/server.h"
 
 /*
  * Checks everything that a start looks up, with the rights of this user. Returns 0, or a negative
@@ -44,5 +47,25 @@ void reload_errors(const struct config *config, struct reader *reader, void *con
  */
 int read_for_machine(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out);
+
+/* --- users of the control socket -------------------------------------------------------------- */
+
+/*
+ * Looks up the groups of users who can read, and of users who can change. Without its own group,
+ * the socket gets that of the operators. Returns 0, or a negative errno, reported.
+ */
+int socket_groups_find(const struct config *config, struct telemetry_options *options,
+	const struct complaint_sink *to);
+
+#define REQUESTER_BYTES 64 /* name of the user who requested a change */
+
+/* Reads the user name alone; returns false if /etc/passwd has none. */
+bool requester_user(uid_t uid, char name[REQUESTER_BYTES]);
+
+/*
+ * Writes "alice (uid 1000)", as in /etc/passwd, or "uid 1000". Other directories can take long to
+ * answer. It reads a file, so only threads that can wait for a disk call it.
+ */
+void requester_name(uid_t uid, char name[REQUESTER_BYTES]);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * Limits that an operator has set in place of configured ones until a time, and their file.
  */
-#include "overrides.h"
+#include "timed.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@
 #include "group_task.h"
 #include "json/diagnostics.h"
 #include "notify/notify.h"
-#include "socket_users.h"
+#include "machine_errors.h"
 #include "base/time.h"
 #include "policy/diff.h"
 

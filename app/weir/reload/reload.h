@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "change.h"
-#include "socket_users.h"
+#include "machine_errors.h"
 
 /* Number of outcomes that are remembered before the last change. */
 #define RELOAD_OUTCOMES 16

@@ -19,7 +19,6 @@
 #include "instance.h"
 #include "event.h"
 #include "offload/offload.h"
-#include "overrides.h"
 #include "policy/kind.h"
 #include "policy/names.h"
 #include "policy/schedule.h"

@@ -13,9 +13,8 @@
 #include "base/time.h"
 #include "clock.h"
 #include "instance.h"
-#include "overrides.h"
-#include "policy/schedule.h"
 #include "timed.h"
+#include "policy/schedule.h"
 
 static const char *const by_names[] = {
 	[TIMED_PLAIN] = "configuration",

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "event.h"
 #include "kept_world.h"
-#include "socket_users.h"
+#include "machine_errors.h"
 
 /* Expects one line about the last change since then: its kind and its author. */
 static void expect_done(const struct kept_world *k, uint64_t since, const char *policies)

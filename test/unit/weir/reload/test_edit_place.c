@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "edit_place.h"
+#include "change.h"
 
 #define ONE  "with this change: "
 #define MANY "with these changes: "

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "fault.h"
-#include "overrides.h"
+#include "timed.h"
 
 static struct override made(const char *policy, int64_t until)
 {

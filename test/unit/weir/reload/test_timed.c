@@ -16,9 +16,8 @@
 #include "clock.h"
 #include "event.h"
 #include "policy/zone.h"
-#include "overrides.h"
-#include "store/store.h"
 #include "timed.h"
+#include "store/store.h"
 #include "wall.h"
 
 #define PATIENCE_MS 60000
