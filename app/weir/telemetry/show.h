@@ -149,8 +149,8 @@ typedef void alarm_fn(const struct instance *inst, json_t *alarms);
 /* show_group.c */
 alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_peers_never_heard;
 alarm_fn alarm_wall_clock, alarm_spent_totals; /* show_quota.c */
-alarm_fn alarm_group;                          /* show_members.c */
-alarm_fn alarm_refused_reload;                 /* show_config.c */
+alarm_fn alarm_group;                          /* show_group.c */
+alarm_fn alarm_refused_reload;                 /* show_change.c */
 alarm_fn alarm_overshoots, alarm_full_sources; /* show_policy.c */
 /* show_ledger.c */
 alarm_fn alarm_ledger_failing, alarm_ledger_exchanged, alarm_ledger_recovering;

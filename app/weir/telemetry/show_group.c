@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Answers about peers and gossip, and alarms for peers that are lost or differ.
+ * Answers about peers and gossip, and alarms for peers that are lost or differ. The members of the
+ * group, and changes of them: app/weir/group/group_task.h.
  */
 #include "show.h"
 
-#include <netdb.h>
+#include <inttypes.h>
 #include <string.h>
+
+#include <netdb.h>
+
+#include <sodium.h>
 
 #include "agree/agree.h"
 #include "clock.h"
 #include "differs.h"
 #include "instance.h"
 #include "gossip_socket.h"
+#include "base/math.h"
+#include "group_task.h"
+#include "limiter/limiter.h"
+#include "members/exchange.h"
+#include "members/members.h"
+#include "policy/value.h"
 
 /* Peers whose settings differ, and peers from which nothing was ever received. */
 
@@ -225,4 +236,237 @@ json_t *show_gossip(const char *params, void *context)
 		json_uint(inst->gossip->wrong_source), "received_bytes",
 		json_uint(c->received_bytes), "unknown_policy", json_uint(c->unknown_policy),
 		"implausible", json_uint(c->implausible), "loans", loans, "received", received);
+}
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+/* Members in one page: each takes up to 300 bytes of a reply. */
+#define MEMBERS_PAGE 48
+
+static const char *const state_names[MEMBER_STATES] = {
+	[MEMBER_IN] = "in", [MEMBER_LEAVING] = "leaving", [MEMBER_LEFT] = "left"};
+
+static json_t *member_json(const void *context, unsigned i)
+{
+	const struct instance *inst = context;
+	const struct gossip_config *gossip = &inst->config->gossip;
+	const struct peer_config *peer = &gossip->roster[i];
+	const struct peer *heard = gossip_peer(limiter_gossip(inst->limiter), i);
+	const struct member_entry *member = members_find(inst->members, peer->name);
+	char address[ADDRESS_TEXT_MAX];
+	bool self = i == gossip->self;
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", peer->name, "address",
+		address_format(&peer->address, address, sizeof(address)), "state",
+		state_names[member ? member->state : MEMBER_LEFT], "alive",
+		self    ? json_true()
+		: heard ? json_boolean(heard->alive)
+			: json_null(),
+		"confirmed",
+		self    ? json_true()
+		: heard ? json_boolean(exchange_confirmed(limiter_exchange(inst->limiter), i))
+			: json_null());
+}
+
+json_t *show_members(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	const struct gossip_config *gossip = &inst->config->gossip;
+	const char *trouble = group_trouble(inst);
+	unsigned alive, confirmed;
+	json_t *json;
+
+	if (!inst->group)
+		return json_pack("{s:i, s:s, s:[]}", "limiters", (int)gossip->n_roster, "alone",
+			gossip->roster[gossip->self].name, "members");
+	json = show_page("members", params, gossip->n_roster, MEMBERS_PAGE, member_json, inst);
+	group_count(inst, &alive, &confirmed);
+	json_object_set_new(json, "limiters", json_uint(gossip->n_roster));
+	json_object_set_new(
+		json, "digest", json_sprintf("%016" PRIx64, members_digest(inst->members)));
+	json_object_set_new(json, "neighbours_alive", json_uint(alive));
+	json_object_set_new(json, "neighbours_confirmed", json_uint(confirmed));
+	json_object_set_new(json, "removed", json_boolean(inst->removed));
+	json_object_set_new(json, "joining", json_boolean(inst->joining));
+	json_object_set_new(json, "trouble", trouble ? json_string(trouble) : json_null());
+	json_object_set_new(json, "kept_in",
+		inst->state_directory ? json_string(inst->state_directory) : json_null());
+	return json;
+}
+
+/* Reads the keys of a public key, 64 digits. */
+static bool read_key(const char *text, uint8_t key[CONFIG_PUBLIC_KEY])
+{
+	size_t len = 0;
+
+	return strlen(text) == 2 * CONFIG_PUBLIC_KEY &&
+	       sodium_hex2bin(key, CONFIG_PUBLIC_KEY, text, 2 * CONFIG_PUBLIC_KEY, NULL, &len,
+		       NULL) == 0 &&
+	       len == CONFIG_PUBLIC_KEY;
+}
+
+static const char *read_verb(const char *verb, struct group_edit *edit)
+{
+	if (strcmp(verb, "add") == 0)
+		edit->verb = GROUP_ADD;
+	else if (strcmp(verb, "remove") == 0)
+		edit->verb = GROUP_REMOVE;
+	else if (strcmp(verb, "move") == 0)
+		edit->verb = GROUP_MOVE;
+	else
+		return "expected \"do\": \"add\", \"remove\" or \"move\"";
+	return NULL;
+}
+
+/* Reads a change. Returns NULL, or the error. */
+static const char *read_edit(const json_t *object, struct group_edit *edit, int *plan)
+{
+	const char *verb = "", *name = "", *address = NULL, *key = NULL, *wrong;
+	int dead = 0;
+
+	*edit = (struct group_edit){0};
+	if (json_unpack((json_t *)(uintptr_t)object, "{s:s, s:s, s?s, s?s, s?b, s?b !}", "do",
+		    &verb, "name", &name, "address", &address, "public_key", &key, "dead", &dead,
+		    "plan", plan))
+		return "expected an object with do, name, address, public_key, dead and plan";
+	wrong = read_verb(verb, edit);
+	if (wrong)
+		return wrong;
+	edit->dead = dead;
+	if (!name_valid(name))
+		return "the name: expected 1 to 63 letters, digits, \".\", \"_\" and \"-\"";
+	snprintf(edit->peer.name, sizeof(edit->peer.name), "%s", name);
+	if (edit->verb == GROUP_REMOVE)
+		return NULL;
+	if (!address || address_parse(address, &edit->peer.address, &edit->peer.address_len) ||
+		!address_is_one_host(&edit->peer.address) || address_is_any(&edit->peer.address))
+		return "the address: expected one such as 10.0.0.1:7946 or [2001:db8::1]:7946";
+	if (key && !read_key(key, edit->peer.public_key))
+		return "the public key: expected 64 hexadecimal digits";
+	return NULL;
+}
+
+/* Returns the part of all demand that a limiter has, or a negative number: unknown. */
+static double demand_part(const struct instance *inst, const char *name)
+{
+	const struct gossip_config *gossip = &inst->config->gossip;
+	double own = 0, all = 0;
+	unsigned i = 0;
+
+	while (i < gossip->n_roster && strcmp(gossip->roster[i].name, name) != 0)
+		i++;
+	for (unsigned p = 0; i < gossip->n_roster && p < inst->n_policies; p++) {
+		struct limiter_view view;
+		struct gossip_sum sum;
+
+		limiter_view(inst->limiter, p, &view);
+		all += view.global_demand;
+		if (i == gossip->self)
+			own += view.demand;
+		else if (gossip_reported_sum(limiter_gossip(inst->limiter), p, i, &sum))
+			own += sum.demand;
+		else if (inst->policies[p].allocator->gossips)
+			return -1;
+	}
+	return all > 0 ? min_double(own / all, 1) : 0;
+}
+
+/* Describes the effect of a change, a sentence each. */
+static json_t *describe_effects(const struct instance *inst, const struct group_edit *edit)
+{
+	const char *name = edit->peer.name;
+	unsigned n = inst->config->gossip.n_roster;
+	double part = demand_part(inst, name);
+	json_t *lines = json_array();
+
+	switch (edit->verb) {
+	case GROUP_ADD:
+		json_array_append_new(lines,
+			json_sprintf("the group has %u limiters then; until %s is alive, 1/%u of "
+				     "each soft limit is unused",
+				n + 1, name, n + 1));
+		json_array_append_new(lines,
+			json_sprintf("start %s afterwards: its roster names it and a limiter of "
+				     "the group",
+				name));
+		break;
+	case GROUP_REMOVE:
+		json_array_append_new(lines,
+			json_sprintf(
+				"the group has %u limiters then, which share each limit", n - 1));
+		if (edit->dead)
+			json_array_append_new(lines,
+				json_sprintf("if %s still runs, cut off from the others, it passes "
+					     "up to 1/%u of each limit in addition",
+					name, n));
+		else
+			json_array_append_new(lines,
+				json_sprintf("all limits of %s become 0: it drops all packets that "
+					     "it still gets",
+					name));
+		if (!edit->dead && part < 0)
+			json_array_append_new(
+				lines, json_sprintf("its traffic is unknown here: see weirctl -n "
+						    "%s rates there",
+					       name));
+		else if (!edit->dead && part > 0)
+			json_array_append_new(
+				lines, json_sprintf("it has %.1f %% of the group's demand now",
+					       100 * part));
+		break;
+	case GROUP_MOVE:
+		json_array_append_new(lines,
+			json_sprintf("all limiters send to %s at the new address, and accept it "
+				     "from there",
+				name));
+		break;
+	}
+	return lines;
+}
+
+json_t *do_group(const char *params, void *context)
+{
+	struct instance *inst = context;
+	json_t *object = params ? json_loads(params, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	char why[GROUP_TEXT];
+	struct group_edit edit;
+	int plan = 0, ret = 0;
+	const char *wrong = read_edit(object, &edit, &plan);
+	json_t *lines;
+
+	json_decref(object);
+	if (wrong)
+		return json_pack("{s:[s]}", "refused", wrong);
+	if (!group_may(inst, &edit, why))
+		return json_pack("{s:[s]}", "refused", why);
+	lines = describe_effects(inst, &edit);
+	if (!plan)
+		ret = group_edit(inst, &edit, telemetry_asker(inst->telemetry));
+	if (ret) {
+		json_decref(lines);
+		return json_pack("{s:[s]}", "refused", strerror(-ret));
+	}
+	return json_pack("{s:o, s:b}", "effects", lines, "done", !plan);
+}
+
+void alarm_group(const struct instance *inst, json_t *alarms)
+{
+	const struct members *set = inst->members;
+	const struct member_entry *twice = set ? members_twice(set) : NULL;
+	const char *trouble = group_trouble(inst);
+
+	if (inst->removed)
+		json_array_append_new(alarms,
+			json_string("this limiter was removed from the group: its limits are 0. "
+				    "Stop it, or add it again at a member"));
+	if (inst->joining)
+		json_array_append_new(alarms,
+			json_string("this limiter joins the group: its limits are 0 until a member "
+				    "has reported the others; was it added there?"));
+	if (trouble)
+		json_array_append_new(alarms, json_string(trouble));
+	if (twice)
+		json_array_append_new(alarms,
+			json_sprintf("two limiters were added as %s: remove it, and add one again",
+				twice->name));
 }
