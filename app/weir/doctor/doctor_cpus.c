@@ -10,7 +10,6 @@
 #include "clock.h"
 #include "eal.h"
 #include "eal_args.h"
-#include "machine.h"
 
 #define LIST 1024 /* bytes of a list of CPUs */
 

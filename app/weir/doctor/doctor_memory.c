@@ -20,7 +20,6 @@
 #include "config/buffers.h"
 #include "doctor.h"
 #include "eal_args.h"
-#include "machine.h"
 #include "police/policy_state.h"
 #include "port.h"
 #include "worker_data.h"

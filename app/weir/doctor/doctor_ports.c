@@ -16,7 +16,6 @@
 #include "eal_args.h"
 #include "eal_trial.h"
 #include "kernel_port.h"
-#include "machine.h"
 #include "rights.h"
 #include "wire_offloads.h"
 

@@ -14,7 +14,6 @@
 
 #include "checks.h"
 #include "doctor.h"
-#include "machine.h"
 #include "police/policy_state.h"
 
 #define CARD   "0000:03:00.0"

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "scope.h"
 
-#include "findings.h"
+#include "checks.h"
 
 struct sheet {
 	struct doctor doctor;
