@@ -34,7 +34,6 @@
 #include "policy/shadow.h"
 #include "secret/group_keys.h"
 #include "start.h"
-#include "start_watch.h"
 
 #define EXIT_USAGE 2
 

@@ -6,6 +6,10 @@
 #ifndef WEIR_APP_START_H
 #define WEIR_APP_START_H
 
+#include <stdbool.h>
+
+#include <pthread.h>
+
 #include "instance.h"
 
 /*
@@ -32,5 +36,23 @@ int instance_run(struct instance *inst, int signal_fd);
 
 /* Stops the workers, closes the ports, removes the sockets. */
 void instance_stop(struct instance *inst);
+
+/* --- signals during the start ----------------------------------------------------------------- */
+
+/*
+ * SIGTERM and SIGINT during a start. Both are blocked for control's loop, which runs later. A start
+ * looks for them between its steps. If a step hangs, a thread ends the process.
+ */
+struct start_watch {
+	pthread_t thread;
+	int signals, ended; /* descriptors */
+	bool runs;
+};
+
+/* Main thread, which blocks the signals already. 0, or a negative errno and no thread. */
+int start_watch_begin(struct start_watch *watch);
+
+/* The start has ended, well or not. Waits for the thread. */
+void start_watch_end(struct start_watch *watch);
 
 #endif

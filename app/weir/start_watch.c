@@ -3,7 +3,7 @@
  *
  * SIGTERM and SIGINT during a start.
  */
-#include "start_watch.h"
+#include "start.h"
 
 #include <errno.h>
 #include <poll.h>
