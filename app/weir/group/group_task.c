@@ -542,8 +542,13 @@ static void find_stray(struct instance *inst, struct group_task *group, uint64_t
 		group->next.n_roster = 2;
 		group->next.self = 0;
 	}
-	if (!pair || start_thread(group, true))
+	if (pair && start_thread(group, true) == 0)
+		return;
+	if (pair)
+		rest_stray(inst, group, datagram->id, now_ns);
+	else
 		gossip_socket_drop_stray(inst->gossip);
+	drop_prepared(group);
 }
 
 /* A limiter that leaves has left when its workers have no limits any more. */

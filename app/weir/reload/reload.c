@@ -49,7 +49,7 @@ struct reload {
 	bool again;
 	struct change_request asked; /* request of the queued reload */
 	uint64_t serial;             /* number of the present or last change */
-	uint64_t undo_ns;            /* time to repeat a failed undo */
+	uint64_t again_ns;           /* time to repeat what has failed */
 	int event_fd;
 	uint64_t began_ns;
 	struct policy_txn *policy_txn;                   /* committing */
@@ -271,10 +271,15 @@ static int begin_phase(struct reload *reload, enum phase phase)
 	return ret;
 }
 
-/* Takes the request over. */
+/* Reload of the file without a requester. */
+static const struct change_request reload_by_nobody = {
+	.kind = CHANGE_RELOAD, .uid = -1, .gid = -1, .pid = -1, .fd = -1};
+
+/* Takes the request over if it succeeds. */
 static int begin_change(struct reload *reload, const struct change_request *request)
 {
 	struct kept *kept = reload->inst->kept;
+	int ret;
 
 	change_clear(&reload->change);
 	reload->change.request = *request;
@@ -295,12 +300,20 @@ static int begin_change(struct reload *reload, const struct change_request *requ
 	reload->inst->reloading = true;
 	reload->hz = reload->inst->clock.hz;
 	reload->began_ns = control_now();
-	return begin_phase(reload, READING);
+	ret = begin_phase(reload, READING);
+	if (ret == 0)
+		return 0;
+	if (request->kind == CHANGE_START) {
+		kept->document = reload->change.document;
+		kept->start = reload->change.line;
+		reload->change.document = reload->change.line = NULL;
+	}
+	reload->change.request = reload_by_nobody; /* the caller keeps it */
+	change_clear(&reload->change);
+	reload->inst->reloading = false;
+	reload->again_ns = control_now() + AGAIN_NS;
+	return ret;
 }
-
-/* Reload of the file without a requester. */
-static const struct change_request reload_by_nobody = {
-	.kind = CHANGE_RELOAD, .uid = -1, .gid = -1, .pid = -1, .fd = -1};
 
 static bool is_idle(const struct reload *reload)
 {
@@ -745,7 +758,7 @@ static void end_change(struct reload *reload)
 	}
 	if (change->line)
 		kept_remember(kept, json_incref(change->line));
-	reload->undo_ns = reload->error ? control_now() + AGAIN_NS : 0;
+	reload->again_ns = reload->error ? control_now() + AGAIN_NS : 0;
 	reload->changed.kept_error = error;
 	reload->changed.known = true;
 	if (begin_phase(reload, CLEARING))
@@ -757,14 +770,14 @@ static void begin_what_is_due(struct reload *reload)
 {
 	struct kept *kept = reload->inst->kept;
 	struct change_request request = reload_by_nobody;
+	bool rests = control_now() < reload->again_ns;
 
-	if (kept && kept->start) { /* the chosen configuration of the start runs */
+	if (kept && kept->start && !rests) { /* the chosen configuration of the start runs */
 		request.kind = CHANGE_START;
 		begin_change(reload, &request);
 	} else if (reload->again) {
 		begin_reload(reload, &reload->asked);
-	} else if (kept && confirm_due(&kept->confirm, control_now()) &&
-		   control_now() >= reload->undo_ns) {
+	} else if (kept && confirm_due(&kept->confirm, control_now()) && !rests) {
 		request.kind = CHANGE_UNDO;
 		begin_change(reload, &request);
 	}
@@ -840,9 +853,14 @@ uint64_t reload_due_ns(const struct instance *inst)
 	const struct reload *reload = inst->reload;
 	const struct kept *kept = inst->kept;
 
-	if (!reload || !kept || !confirm_waits(&kept->confirm) || !is_idle(reload))
+	if (!reload || !kept || !is_idle(reload))
 		return UINT64_MAX;
-	return kept->confirm.until_ns > reload->undo_ns ? kept->confirm.until_ns : reload->undo_ns;
+	if (kept->start && reload->again_ns)
+		return reload->again_ns;
+	if (!confirm_waits(&kept->confirm))
+		return UINT64_MAX;
+	return kept->confirm.until_ns > reload->again_ns ? kept->confirm.until_ns
+							 : reload->again_ns;
 }
 
 int reload_waits_for(const struct instance *inst)

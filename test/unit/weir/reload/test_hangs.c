@@ -8,9 +8,12 @@
 #include "instance_world.h"
 #include "scope.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "change.h"
 #include "config/load.h"
@@ -24,6 +27,7 @@
 
 #define PATIENCE_S  60
 #define ROUNDS_MOST 100
+#define RESTS_NS    UINT64_C(5000000000) /* less than the time until it is tried again */
 
 /* ---- where a disk hangs */
 
@@ -400,6 +404,57 @@ TEST(test_no_thread)
 	finish_policies(&h);
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
 	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+}
+
+/* Without a thread, a change is refused, and its descriptor and its edits are released once. */
+TEST(test_no_thread_for_a_change)
+{
+	struct change_request request = {
+		.kind = CHANGE_APPLY, .uid = -1, .gid = -1, .pid = -1, .edit = json_object()};
+	json_t *const edit = json_incref(request.edit);
+	ENDED_BY(close_hanging) struct hang_world h;
+	uint64_t serial;
+	int fd;
+
+	open_keeping(&h);
+	fd = request.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	threads_had = 0;
+	assert_int_equal(reload_change(&h.w.inst, &request, &serial), -EAGAIN);
+	threads_had = -1;
+	assert_string_equal(reload_state(&h.w.inst), "idle");
+	assert_false(h.w.inst.reloading);
+	assert_int_equal(edit->refcount, 1);
+	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), fd); /* that number is free */
+	begin_reading(&h);
+	come_to_rest(&h);
+	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(edit->refcount, 1);
+	assert_int_equal(close(fd), 0);
+	json_decref(edit);
+}
+
+/* Without a thread, the record of a start and an undo are tried again, but not in each turn. */
+TEST(test_no_thread_for_what_is_due)
+{
+	ENDED_BY(close_hanging) struct hang_world h;
+	json_t *start;
+
+	open_keeping(&h);
+	h.kept->start = start = json_object();
+	threads_had = 0;
+	for (unsigned i = 0; i < ROUNDS_MOST; i++)
+		reload_advance(&h.w.inst);
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	assert_ptr_equal(h.kept->start, start);
+	assert_true(reload_due_ns(&h.w.inst) > control_now() + RESTS_NS);
+	h.kept->start = NULL;
+	json_decref(start);
+	h.kept->confirm.until_ns = 1; /* long ago */
+	for (unsigned i = 0; i < ROUNDS_MOST; i++)
+		reload_advance(&h.w.inst);
+	threads_had = -1;
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	assert_true(reload_due_ns(&h.w.inst) > control_now() + RESTS_NS);
 }
 
 /*
