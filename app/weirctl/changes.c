@@ -259,19 +259,6 @@ static int send_edit(struct source *source, const json_t *edit, json_t **documen
 	return ret;
 }
 
-/* Sends edits of a file, or of none (NULL), and gives the messages the places of its lines. */
-static int send_placed(struct source *source, const json_t *edit, const char *path,
-	const json_t *lines, json_t **document)
-{
-	int ret = send_edit(source, edit, document);
-	json_t *last = ret ? NULL : json_object_get(*document, "last");
-
-	if (json_is_array(json_object_get(last, "messages")))
-		json_object_set_new(last, "messages",
-			edits_place(json_object_get(last, "messages"), path, lines));
-	return ret;
-}
-
 /* Returns the edit that the words stand for. NULL: they are wrong, which is reported. */
 static json_t *edit_of_words(const struct request *request)
 {
@@ -286,7 +273,7 @@ static json_t *edit_of_words(const struct request *request)
 
 int policy_gather(struct source *source, const struct request *request, json_t **document)
 {
-	json_t *edit, *lines = NULL;
+	json_t *edit, *last, *lines = NULL;
 	const char *path = NULL;
 	int ret;
 
@@ -301,7 +288,11 @@ int policy_gather(struct source *source, const struct request *request, json_t *
 			"{s:s}", "refused", path ? "the file is wrong" : "the change is wrong");
 		return 0;
 	}
-	ret = send_placed(source, edit, path, lines, document);
+	ret = send_edit(source, edit, document);
+	last = ret ? NULL : json_object_get(*document, "last");
+	if (json_is_array(json_object_get(last, "messages")))
+		json_object_set_new(last, "messages",
+			edits_place(json_object_get(last, "messages"), path, lines));
 	json_decref(edit);
 	json_decref(lines);
 	return ret;

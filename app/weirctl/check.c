@@ -17,17 +17,6 @@ struct limits {
 	struct health_limits of[HEALTH_METRICS];
 };
 
-/* Returns the index of the metric that a threshold names; HEALTH_METRICS: none. */
-static unsigned find_metric(const char *text, size_t len)
-{
-	unsigned i = 0;
-
-	while (i < HEALTH_METRICS && (strncmp(health_metrics[i].name, text, len) != 0 ||
-					     health_metrics[i].name[len] != '\0'))
-		i++;
-	return i;
-}
-
 static bool refuse_metric(const char *text)
 {
 	struct suggestion near = {0};
@@ -50,11 +39,14 @@ static bool refuse_metric(const char *text)
 static bool take_threshold(const struct threshold *threshold, struct limits *limits)
 {
 	size_t len = strcspn(threshold->text, "=");
-	unsigned i = find_metric(threshold->text, len);
+	unsigned i = 0;
 	const char *value = threshold->text + len + 1;
 	char *end;
 	double number = NAN;
 
+	while (i < HEALTH_METRICS && (strncmp(health_metrics[i].name, threshold->text, len) != 0 ||
+					     health_metrics[i].name[len] != '\0'))
+		i++;
 	if (i == HEALTH_METRICS)
 		return refuse_metric(threshold->text);
 	if (!threshold->text[len] || strcmp(value, "off") != 0) {
@@ -215,13 +207,6 @@ static int put_check_json(const struct targets *targets, json_t **found)
 	return ret;
 }
 
-/* True if the operator gave no name of the limiter, but its socket or nothing. */
-static bool is_named_by_socket(const struct options *options, unsigned i)
-{
-	return i < options->n_boxes ? options->boxes[i].socket != NULL
-				    : options->n_boxes == 0 && !options->group;
-}
-
 static bool is_taken(const struct targets *targets, unsigned except, const char *name)
 {
 	for (unsigned i = 0; i < targets->n; i++)
@@ -237,9 +222,13 @@ static void name_boxes(struct targets *targets, const struct options *options)
 		struct target *target = &targets->each[i];
 		const char *own = json_string_value(
 			member_at(target->last.document, "process.limiter"));
+		/* The operator gave its socket, or nothing. */
+		const bool has_no_name = i < options->n_boxes
+						 ? options->boxes[i].socket != NULL
+						 : options->n_boxes == 0 && !options->group;
 		char *name;
 
-		if (!own || !is_named_by_socket(options, i) || is_taken(targets, i, own))
+		if (!own || !has_no_name || is_taken(targets, i, own))
 			continue;
 		name = strdup(own);
 		if (!name)

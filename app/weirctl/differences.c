@@ -25,22 +25,15 @@ static const char *policy_of_change(const json_t *change)
 	return json_string_value(json_object_get(change, "policy"));
 }
 
-static json_t *flags_by_name(const struct config_diff *diff, const struct config *config)
-{
-	json_t *flags = json_object();
-
-	for (unsigned i = 0; i < diff->n; i++)
-		json_object_set_new(
-			flags, config->policies[i].name, json_integer(diff->changes[i]));
-	return flags;
-}
-
 /* Removes changes of spelling alone, and marks policies that restart. */
 static void refine_changes(
 	json_t *changes, const struct config_diff *diff, const struct config *config)
 {
-	json_t *flags = flags_by_name(diff, config);
+	json_t *flags = json_object(); /* by the name of the policy */
 
+	for (unsigned i = 0; i < diff->n; i++)
+		json_object_set_new(
+			flags, config->policies[i].name, json_integer(diff->changes[i]));
 	for (size_t i = 0; i < json_array_size(changes);) {
 		json_t *change = json_array_get(changes, i);
 		const char *policy = policy_of_change(change);

@@ -32,22 +32,13 @@ json_t *load_checked(const char *path, FILE *err)
 	return document;
 }
 
-/* Parses the text after the comments at its beginning, which are whole lines. */
-static json_t *parse_kept(char *text)
-{
-	while (strncmp(text, "//", 2) == 0) {
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return json_loads(text, 0, NULL);
-}
-
 /* Reads with pread(), because other processes share the descriptor. */
 static json_t *read_kept(int fd)
 {
 	struct stat st;
 	size_t at = 0;
 	char *text;
+	const char *value;
 	json_t *kept;
 
 	if (fd < 0 || fstat(fd, &st) || !(text = malloc((size_t)st.st_size + 1)))
@@ -60,7 +51,10 @@ static json_t *read_kept(int fd)
 		at += (size_t)n;
 	}
 	text[at] = '\0';
-	kept = parse_kept(text);
+	/* Comments at the beginning are whole lines. */
+	for (value = text; strncmp(value, "//", 2) == 0; value += *value == '\n')
+		value += strcspn(value, "\n");
+	kept = json_loads(value, 0, NULL);
 	free(text);
 	return kept;
 }

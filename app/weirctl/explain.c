@@ -218,19 +218,6 @@ static void note_drops(struct source *source, json_t *answer)
 				dropped, dropped + now.passed - before.passed));
 }
 
-/* Converts a packet of a capture to the frame that the limiter would receive. */
-static void probe_of(const struct capture_packet *packet, const struct probe_packet *as,
-	struct probe_packet *probe)
-{
-	struct frame frame;
-
-	link_frame(packet, &frame);
-	*probe = *as;
-	probe->bytes = frame.captured < PROBE_FRAME ? frame.captured : PROBE_FRAME;
-	probe->len = frame.bytes < UINT16_MAX ? frame.bytes : UINT16_MAX;
-	memcpy(probe->frame, frame.data, probe->bytes);
-}
-
 /* Adds a message about the file in place of a verdict. */
 static void append_complaint(json_t *document, const char *file, const char *why)
 {
@@ -244,6 +231,7 @@ static int explain_capture(
 	struct capture_packet packet;
 	struct probe_packet probe;
 	struct capture capture;
+	struct frame frame;
 	int ret = 0, read = 1;
 
 	capture_init(&capture, file);
@@ -254,7 +242,12 @@ static int explain_capture(
 				document, explained->file, "expected packets of Ethernet or IP");
 			break;
 		}
-		probe_of(&packet, &explained->probe, &probe);
+		/* The frame that the limiter would receive. */
+		link_frame(&packet, &frame);
+		probe = explained->probe;
+		probe.bytes = frame.captured < PROBE_FRAME ? frame.captured : PROBE_FRAME;
+		probe.len = frame.bytes < UINT16_MAX ? frame.bytes : UINT16_MAX;
+		memcpy(probe.frame, frame.data, probe.bytes);
 		ret = append_answer(source, &probe, document);
 	}
 	if (read < 0)

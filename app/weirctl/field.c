@@ -209,17 +209,6 @@ int fields_list(const json_t *rows, const struct field *fields, unsigned n, stru
 	return view_error(view);
 }
 
-/* Returns true if a detail view shows the field, with its text. */
-static bool field_is_shown(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX])
-{
-	const json_t *value = member_at(json, field->path);
-
-	if (field->kind & NONZERO && json_is_number(value) && json_number_value(value) == 0)
-		return false;
-	field_text(json, field, text);
-	return text[0] && strcmp(text, "-") != 0;
-}
-
 int fields_detail(const json_t *json, const struct field *fields, unsigned n, struct view *view)
 {
 	static const struct column columns[2];
@@ -228,7 +217,12 @@ int fields_detail(const json_t *json, const struct field *fields, unsigned n, st
 
 	view_table(view, TABLE_DETAIL, columns, 2);
 	for (unsigned i = 0; i < n; i++) {
-		if (!field_is_shown(json, &fields[i], text))
+		const json_t *value = member_at(json, fields[i].path);
+		const bool is_hidden_zero = fields[i].kind & NONZERO && json_is_number(value) &&
+					    json_number_value(value) == 0;
+
+		field_text(json, &fields[i], text);
+		if (is_hidden_zero || !text[0] || strcmp(text, "-") == 0)
 			continue;
 		view_row(view, (const char *[]){fields[i].head, text});
 		shown++;

@@ -51,15 +51,6 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Stops the process until it is continued. */
-static void stop_for_a_while(const struct follow *follow)
-{
-	terminal_leave();
-	raise(SIGSTOP);
-	if (follow->view->read_keys && follow->times)
-		terminal_enter();
-}
-
 /* Takes the signals that have come. Returns false if one ends the program; *redraw: the others. */
 static bool take_signals(const struct follow *follow, bool *redraw)
 {
@@ -68,8 +59,12 @@ static bool take_signals(const struct follow *follow, bool *redraw)
 	while (read(follow->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo != SIGTSTP && info.ssi_signo != SIGWINCH)
 			return false;
-		if (info.ssi_signo == SIGTSTP)
-			stop_for_a_while(follow);
+		if (info.ssi_signo == SIGTSTP) {
+			terminal_leave();
+			raise(SIGSTOP); /* returns when the process is continued */
+			if (follow->view->read_keys && follow->times)
+				terminal_enter();
+		}
 		*redraw = true;
 	}
 	return true;
@@ -210,18 +205,6 @@ static int write_watched_json(const struct targets *targets, FILE *out)
 	return ret;
 }
 
-/* Reports limiters that are gone: on a terminal always, to a file only when they go. */
-static void write_gone(const struct targets *targets, bool terminal, FILE *out)
-{
-	for (unsigned i = 0; i < targets->n; i++) {
-		const struct target *target = &targets->each[i];
-
-		if (target->last.silent_since && (terminal || target->fresh))
-			fprintf(out, "%s: %s\n", target->name,
-				target->last.why ? target->last.why : "gone");
-	}
-}
-
 static int write_watched(struct watch *watch, const struct targets *targets, FILE *out)
 {
 	unsigned width = 0, rows;
@@ -236,7 +219,14 @@ static int write_watched(struct watch *watch, const struct targets *targets, FIL
 		fputc('\n', out);
 	watch->begun = true;
 	ret = answers_write_tables(targets, watch->options, out, watch->options->wide ? 0 : width);
-	write_gone(targets, terminal, out);
+	/* A terminal always shows the limiters that are gone, a file only when they go. */
+	for (unsigned i = 0; i < targets->n; i++) {
+		const struct target *target = &targets->each[i];
+
+		if (target->last.silent_since && (terminal || target->fresh))
+			fprintf(out, "%s: %s\n", target->name,
+				target->last.why ? target->last.why : "gone");
+	}
 	return ret;
 }
 

@@ -23,26 +23,20 @@ void help_usage(const struct command *command, FILE *out)
 		fputs("Usage: weirctl [-s SOCKET | -n LIMITER | -g FILE] [--json] COMMAND\n", out);
 }
 
-/* Prints a line for each command; a command with long words has its text in the next line. */
-static void print_commands(const struct command *all, FILE *out)
-{
-	for (; all->name; all++) {
-		char words[80];
-
-		snprintf(words, sizeof(words), "%s%s%s", all->name, *all->words ? " " : "",
-			all->words);
-		if (strlen(words) > 24)
-			fprintf(out, "  %s\n%*s%s\n", words, 28, "", all->help);
-		else
-			fprintf(out, "  %-24s  %s\n", words, all->help);
-	}
-}
-
 void help_all(const struct command *all, FILE *out)
 {
 	help_usage(NULL, out);
 	fputs("\nShows and changes the state of a running weir.\n\n", out);
-	print_commands(all, out);
+	for (const struct command *each = all; each->name; each++) {
+		char words[80];
+
+		snprintf(words, sizeof(words), "%s%s%s", each->name, *each->words ? " " : "",
+			each->words);
+		if (strlen(words) > 24) /* the text is in the next line */
+			fprintf(out, "  %s\n%*s%s\n", words, 28, "", each->help);
+		else
+			fprintf(out, "  %-24s  %s\n", words, each->help);
+	}
 	fputc('\n', out);
 	option_print_rows(&option_rows, 0, OPTION_COLUMN, 0, out);
 	fputs("\nA command can be shortened while it is unambiguous. See weirctl COMMAND --help.\n"
@@ -91,19 +85,16 @@ void help_of(const struct command *command, FILE *out)
 	fputc('\n', out);
 }
 
-/* Returns true if a command changes nothing, needs no word and ends by itself. */
-static bool command_only_reads(const struct command *command)
-{
-	return !command->changes && !command->wants && !command->run &&
-	       (*command->words == '\0' || *command->words == '[');
-}
-
 static json_t *help_json(const struct command *command)
 {
+	/* The command changes nothing, needs no word and ends by itself. */
+	const bool only_reads = !command->changes && !command->wants && !command->run &&
+				(*command->words == '\0' || *command->words == '[');
+
 	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:b, s:b}", "command", command->name,
 		"words", command->words, "help", command->help, "more", command->more, "example",
 		command->example, "changes", command->changes, "wants", command->wants,
-		"only_reads", command_only_reads(command));
+		"only_reads", only_reads);
 }
 
 /* Prints the help of a command; without a word, of all. */

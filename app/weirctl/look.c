@@ -71,25 +71,6 @@ int look_at_policies(struct source *source, size_t most, json_t **look)
 	return ret;
 }
 
-/* Returns NAN for a policy that restarted in between and counts from 0 again. */
-static double rate_between(const json_t *before, const json_t *now, const char *column)
-{
-	double seconds = (field_number(now, "at_ms") - field_number(before, "at_ms")) / MS_PER_S;
-	double grown = field_number(now, column) - field_number(before, column);
-
-	return grown < 0 || seconds <= 0 ? NAN : grown / seconds;
-}
-
-/* The part of the limit that this limiter enforces. */
-static void add_share(json_t *json, const json_t *now)
-{
-	double limit = field_number(now, "limit_per_s");
-	const json_t *here = member_at(now, "local_limit_per_s");
-
-	json_object_set_new(json, "share",
-		here && limit > 0 ? json_real(json_number_value(here) / limit) : json_null());
-}
-
 /* Adds a rate of the row, or the rate of a counter between both rows. A number without a value is
  * left out, unless every policy has it. */
 static void add_rate(json_t *json, const json_t *before, const json_t *now,
@@ -99,11 +80,13 @@ static void add_rate(json_t *json, const json_t *before, const json_t *now,
 	char column[NUMBER_NAME_MAX], key[NUMBER_NAME_MAX];
 	const json_t *value = member_at(now, number_column(number, column));
 	double rate = value ? json_number_value(value) : NAN;
+	double seconds = (field_number(now, "at_ms") - field_number(before, "at_ms")) / MS_PER_S;
+	double grown = field_number(now, column) - field_number(before, column);
 
 	if (!value && number->applies == APPLIES_TRIAL)
 		return;
-	if (value && counter)
-		rate = rate_between(before, now, column);
+	if (value && counter) /* NAN: the policy restarted in between, and counts from 0 again */
+		rate = grown < 0 || seconds <= 0 ? NAN : grown / seconds;
 	snprintf(key, sizeof(key), "%s_%s", number->stem,
 		packets     ? "pps"
 		: scale > 1 ? "bps"
@@ -118,10 +101,14 @@ static json_t *policy_rates(const json_t *before, const json_t *now)
 	double scale = count && strcmp(count, "bytes") == 0 ? BITS : 1;
 	json_t *json = json_pack("{s:O, s:O?, s:O*}", "name", json_object_get(now, "name"), "count",
 		json_object_get(now, "count"), "parent", json_object_get(now, "parent"));
+	double limit = field_number(now, "limit_per_s");
+	const json_t *here = member_at(now, "local_limit_per_s");
 
 	for (size_t i = 0; i < sizeof(rates_of) / sizeof(*rates_of); i++)
 		add_rate(json, before, now, &policy_numbers[rates_of[i]], scale);
-	add_share(json, now);
+	/* The part of the limit that this limiter enforces. */
+	json_object_set_new(json, "share",
+		here && limit > 0 ? json_real(json_number_value(here) / limit) : json_null());
 	return json;
 }
 

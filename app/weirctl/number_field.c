@@ -45,14 +45,6 @@ const struct field number_pps_fields[POLICY_NUMBER_ROWS] = {POLICY_NUMBERS(ROW)}
 
 /* --- one policy ------------------------------------------------------------------------------ */
 
-/* Returns the units that a policy counts; a document without them is of bytes. */
-static const char *count_of(const json_t *policy)
-{
-	const char *count = json_string_value(json_object_get(policy, "count"));
-
-	return count ? count : "bytes";
-}
-
 /* The texts of a row, which follow from the units that the policy counts. */
 struct detail_texts {
 	char label[NUMBER_NAME_MAX], path[NUMBER_NAME_MAX];
@@ -81,26 +73,17 @@ int numbers_detail(const json_t *policy, struct view *view)
 {
 	struct detail_texts texts[POLICY_NUMBER_ROWS];
 	struct field fields[POLICY_NUMBER_ROWS];
+	const char *count = json_string_value(json_object_get(policy, "count"));
 	unsigned n = 0;
 
+	if (!count)
+		count = "bytes";
 	for (unsigned id = 0; id < POLICY_NUMBER_ROWS; id++)
-		n += detail_field(&policy_numbers[id], count_of(policy), &texts[n], &fields[n]);
+		n += detail_field(&policy_numbers[id], count, &texts[n], &fields[n]);
 	return fields_detail(policy, fields, n, view);
 }
 
 /* --- rows of many policies ------------------------------------------------------------------- */
-
-/* Every policy has these members, null if they do not apply. */
-static bool is_common(const struct policy_number *number)
-{
-	return number->applies == APPLIES_ALWAYS || number->applies == APPLIES_LIMITED ||
-	       number->applies == APPLIES_GROUP || number->unit == UNIT_TEXT;
-}
-
-static json_t *scale_rate(const json_t *value, double scale)
-{
-	return json_is_number(value) ? json_real(json_number_value(value) * scale) : json_null();
-}
 
 static void put_number(
 	json_t *policy, const json_t *row, const struct policy_number *number, const char *count)
@@ -113,11 +96,19 @@ static void put_number(
 	char column[NUMBER_NAME_MAX], name[NUMBER_NAME_MAX];
 	json_t *value = json_object_get(row, number_column(number, column));
 	const char *path = number_path(&names, count, name);
+	/* Every policy has these members, null if they do not apply. */
+	const bool is_common = number->applies == APPLIES_ALWAYS ||
+			       number->applies == APPLIES_LIMITED ||
+			       number->applies == APPLIES_GROUP || number->unit == UNIT_TEXT;
 
-	if (!path || (!is_common(number) && (!value || json_is_null(value))))
+	if (!path || (!is_common && (!value || json_is_null(value))))
 		return;
-	number_put(policy, path,
-		number->unit == UNIT_RATE ? scale_rate(value, scale) : json_incref(value));
+	if (number->unit != UNIT_RATE)
+		number_put(policy, path, json_incref(value));
+	else
+		number_put(policy, path,
+			json_is_number(value) ? json_real(json_number_value(value) * scale)
+					      : json_null());
 }
 
 json_t *numbers_of_row(const json_t *row)

@@ -54,16 +54,6 @@ bool policies_words_check(const struct request *request)
 	return false;
 }
 
-/* Converts a row of /weir/policy_stats to the members that /weir/policy has for them. */
-static json_t *policy_of_row(const json_t *row)
-{
-	json_t *policy = numbers_of_row(row);
-
-	if (!json_is_string(json_object_get(policy, "limit_by")))
-		json_object_set_new(policy, "limit_by", json_string("configuration"));
-	return policy;
-}
-
 /* Requests pages of a hundred policies until there are enough. */
 int policies_gather(struct source *source, const struct request *request, json_t **document)
 {
@@ -78,8 +68,14 @@ int policies_gather(struct source *source, const struct request *request, json_t
 	ret = look_at_policies(source, request->sort ? SIZE_MAX : n, &look);
 	if (ret == 0) {
 		*document = json_array();
-		json_object_foreach (look, name, row)
-			json_array_append_new(*document, policy_of_row(row));
+		json_object_foreach (look, name, row) {
+			json_t *policy = numbers_of_row(row);
+
+			if (!json_is_string(json_object_get(policy, "limit_by")))
+				json_object_set_new(
+					policy, "limit_by", json_string("configuration"));
+			json_array_append_new(*document, policy);
+		}
 	}
 	json_decref(look);
 	if (ret == 0)
@@ -88,25 +84,21 @@ int policies_gather(struct source *source, const struct request *request, json_t
 	return ret == 0 && !*document ? -ENOMEM : ret;
 }
 
-static const char *by_of(const json_t *policy)
-{
-	const char *by = json_string_value(json_object_get(policy, "limit_by"));
-
-	return by ? by : "configuration"; /* older servers have no other */
-}
-
 /* Condition of a column: a policy in the list has a limit by time, a parent, or colours. */
 enum shown_if { ALWAYS, TIMED, BELOW, COLOURED };
 
 static bool policy_shows(const json_t *policy, enum shown_if what)
 {
+	const char *by = json_string_value(json_object_get(policy, "limit_by"));
+
 	if (what == BELOW)
 		return json_is_string(json_object_get(policy, "parent"));
 	if (what == COLOURED)
 		return json_is_number(json_object_get(policy, "peak_bps")) ||
 		       json_is_number(json_object_get(policy, "peak_per_s"));
+	/* Older servers have only the limits of the configuration. */
 	return json_is_string(json_object_get(policy, "limit_until")) ||
-	       strcmp(by_of(policy), "configuration") != 0;
+	       (by && strcmp(by, "configuration") != 0);
 }
 
 static bool any_shows(const json_t *policies, enum shown_if what)

@@ -16,17 +16,6 @@
 #define FOLLOW_MS 500
 #define NUMBER    24
 
-/* "2026-11-22T21:10:00.123456Z warning peer a: lost", without control characters. */
-static void write_event_line(const json_t *event, char line[VIEW_CELL_MAX])
-{
-	static const struct field fields[] = {
-		{"", "time", KIND_TEXT}, {"", "level", KIND_TEXT}, {"", "text", KIND_TEXT}};
-	char time[FIELD_TEXT_MAX], level[FIELD_TEXT_MAX], text[FIELD_TEXT_MAX];
-
-	snprintf(line, VIEW_CELL_MAX, "%.64s %-7.16s %.3000s", field_text(event, &fields[0], time),
-		field_text(event, &fields[1], level), field_text(event, &fields[2], text));
-}
-
 int events_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {{"TIME", "time", KIND_TEXT},
@@ -38,14 +27,20 @@ int events_print(const json_t *document, struct view *view)
 /* Prints without heads, because more lines will follow. */
 static int print_event_lines(const json_t *document, struct view *view)
 {
+	static const struct field fields[] = {
+		{"", "time", KIND_TEXT}, {"", "level", KIND_TEXT}, {"", "text", KIND_TEXT}};
 	json_t *lines = json_array(), *event;
 	size_t i;
 	int ret;
 
 	json_array_foreach (json_object_get(document, "events"), i, event) {
+		char time[FIELD_TEXT_MAX], level[FIELD_TEXT_MAX], text[FIELD_TEXT_MAX];
 		char line[VIEW_CELL_MAX];
 
-		write_event_line(event, line);
+		/* "2026-11-22T21:10:00.123456Z warning peer a: lost" */
+		snprintf(line, sizeof(line), "%.64s %-7.16s %.3000s",
+			field_text(event, &fields[0], time), field_text(event, &fields[1], level),
+			field_text(event, &fields[2], text));
 		json_array_append_new(lines, json_string(line));
 	}
 	ret = fields_lines(lines, view);

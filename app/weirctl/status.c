@@ -43,17 +43,6 @@ static void look_at_ports(struct source *source, const json_t *ports, struct loo
 	}
 }
 
-static void look_at_workers(const json_t *workers, struct look *look)
-{
-	const json_t *worker;
-	size_t i;
-
-	json_array_foreach (workers, i, worker) {
-		look->rx += field_number(worker, "rx_packets");
-		look->tx += field_number(worker, "tx_packets");
-	}
-}
-
 /* Adds one reply to the document, or null if the server has no such command. 0 or -errno. */
 static int add_status_part(struct source *source, json_t *document, const char *key,
 	const char *request, const char *listing)
@@ -71,6 +60,8 @@ static int add_status_part(struct source *source, json_t *document, const char *
 static int look_once(struct source *source, json_t *document, struct look *look)
 {
 	int ret = add_status_part(source, document, "workers", "/weir/workers", NULL);
+	const json_t *worker;
+	size_t i;
 
 	*look = (struct look){0};
 	if (ret == 0)
@@ -79,7 +70,10 @@ static int look_once(struct source *source, json_t *document, struct look *look)
 		ret = add_status_part(source, document, "drops", "/weir/drops", NULL);
 	if (ret)
 		return ret;
-	look_at_workers(json_object_get(document, "workers"), look);
+	json_array_foreach (json_object_get(document, "workers"), i, worker) {
+		look->rx += field_number(worker, "rx_packets");
+		look->tx += field_number(worker, "tx_packets");
+	}
 	look_at_ports(source, json_object_get(document, "ports"), look);
 	look->drops = json_incref(json_object_get(document, "drops"));
 	return 0;

@@ -58,24 +58,18 @@ bool talkers_check(const struct request *request)
 	return false;
 }
 
-static void write_request(const struct request *request, char text[REQUEST_MOST])
-{
-	const char *policy = request->unmatched ? "-" : request->word;
-	int n = snprintf(
-		text, REQUEST_MOST, "/weir/talkers,%s", request->unparsed ? "unparsed" : "");
-
-	if (policy)
-		n += snprintf(text + n, (size_t)(REQUEST_MOST - n), " policy=%.128s", policy);
-	if (request->for_s)
-		snprintf(text + n, (size_t)(REQUEST_MOST - n), " seconds=%u", request->for_s);
-}
-
 /* Waits until another client's sample has ended. */
 static int begin_talkers(struct source *source, const struct request *request, json_t **answer)
 {
+	const char *policy = request->unmatched ? "-" : request->word;
 	char text[REQUEST_MOST];
+	int n = snprintf(
+		text, sizeof(text), "/weir/talkers,%s", request->unparsed ? "unparsed" : "");
 
-	write_request(request, text);
+	if (policy)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " policy=%.128s", policy);
+	if (request->for_s)
+		snprintf(text + n, sizeof(text) - (size_t)n, " seconds=%u", request->for_s);
 	for (unsigned i = 0;; i++) {
 		int ret = source_get(source, text, answer);
 
@@ -192,24 +186,14 @@ static json_t *talker_row(const struct hearing *hearing, const struct talker *on
 	return row;
 }
 
-static json_t *talker_rows(const struct hearing *hearing, size_t most, double seconds)
-{
-	struct talker *top = calloc(most, sizeof(*top));
-	size_t n = top ? talkers_top(hearing->talkers, top, most) : 0;
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(rows, talker_row(hearing, &top[i], seconds));
-	free(top);
-	return rows;
-}
-
 static json_t *collected_document(const struct hearing *hearing, const struct request *request)
 {
 	const struct talker *all = talkers_all(hearing->talkers);
 	double seconds = field_number(hearing->page, "seconds");
 	const char *of = request->unmatched ? "unmatched" : request->unparsed ? "unparsed" : "all";
-	json_t *document;
+	size_t most = request->top ? request->top : TOP, n;
+	struct talker *top = calloc(most, sizeof(*top));
+	json_t *document, *rows = json_array();
 
 	seconds = seconds > 0 ? seconds : 1;
 	document = json_pack("{s:s, s:s?, s:s, s:f, s:I, s:I, s:I, s:f}", "of",
@@ -221,8 +205,11 @@ static json_t *collected_document(const struct hearing *hearing, const struct re
 		talkers_unseen(all) / seconds);
 	set_estimate(document, "bps", all->bytes * 8 / seconds,
 		talkers_bytes_margin(all, all) * 8 / seconds);
-	json_object_set_new(document, "talkers",
-		talker_rows(hearing, request->top ? request->top : TOP, seconds));
+	n = top ? talkers_top(hearing->talkers, top, most) : 0;
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(rows, talker_row(hearing, &top[i], seconds));
+	free(top);
+	json_object_set_new(document, "talkers", rows);
 	return document;
 }
 

@@ -114,19 +114,17 @@ struct view *view_new(void)
 	return calloc(1, sizeof(struct view));
 }
 
-static void free_table(struct shown_table *table)
-{
-	for (size_t i = 0; i < table->rows * table->n; i++)
-		free(table->cells[i]);
-	free(table->cells);
-}
-
 void view_free(struct view *view)
 {
 	if (!view)
 		return;
-	for (size_t i = 0; i < view->n; i++)
-		free_table(&view->tables[i]);
+	for (size_t i = 0; i < view->n; i++) {
+		struct shown_table *table = &view->tables[i];
+
+		for (size_t cell = 0; cell < table->rows * table->n; cell++)
+			free(table->cells[cell]);
+		free(table->cells);
+	}
 	free(view->tables);
 	free(view->box);
 	free(view);
