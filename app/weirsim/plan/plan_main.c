@@ -198,10 +198,13 @@ static const struct option_set set = {
 	.argument_at = offsetof(struct plan_options, path),
 };
 
-static void predict_plan(const struct placer *placer, struct plan *plan)
+static int propose_plan(const struct placer *placer, struct plan *plan)
 {
 	const struct place_problem *problem = placer->problem;
+	int err = place_plan(placer, &plan->placement);
 
+	if (err)
+		return err;
 	plan->met = plan->placement.nowhere == 0;
 	for (unsigned i = 0; i < problem->n_brokers; i++) {
 		if (plan->placement.parts[i].sources == 0)
@@ -209,30 +212,14 @@ static void predict_plan(const struct placer *placer, struct plan *plan)
 		place_predict(placer, &plan->placement, i, &plan->delays[i]);
 		plan->met &= plan->delays[i].p99 <= problem->aggregate.slo;
 	}
-}
-
-static int propose_plan(const struct placer *placer, struct plan *plan)
-{
-	int err = place_plan(placer, &plan->placement);
-
-	if (err == 0)
-		predict_plan(placer, plan);
-	return err;
-}
-
-static int write_plan(const struct plan_options *o, const struct plan *plan)
-{
-	static const struct output_forms forms = {
-		.text = plan_report_text, .json = plan_report_json};
-
-	if (output_result(&forms, plan, o->json))
-		return EXIT_BAD;
-	return plan->met ? EXIT_SUCCESS : EXIT_MISSED;
+	return 0;
 }
 
 static int run_plan(
 	const struct plan_options *o, struct plan_scenario *scenario, const struct placer *placer)
 {
+	static const struct output_forms forms = {
+		.text = plan_report_text, .json = plan_report_json};
 	struct plan plan = {.scenario = scenario};
 	int err, status = EXIT_BAD;
 
@@ -243,8 +230,8 @@ static int run_plan(
 			o->path);
 	else if (err)
 		fprintf(stderr, "%s\n", strerror(-err));
-	else
-		status = write_plan(o, &plan);
+	else if (output_result(&forms, &plan, o->json) == 0)
+		status = plan.met ? EXIT_SUCCESS : EXIT_MISSED;
 	free(plan.placement.at);
 	return status;
 }

@@ -143,18 +143,6 @@ static void check_some(struct reader *reader, const char *array, unsigned n)
 		reader_report(reader, &at, MESSAGE(PLAN_EMPTY));
 }
 
-static void check_rates(struct reader *reader, const struct plan_scenario *plan)
-{
-	struct json_path aggregate = {.key = "aggregate"};
-	struct json_path at = {.parent = &aggregate, .key = "limit"};
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < plan->n_sources; i++)
-		sum += plan->sources[i].rate_bps;
-	if (!reader_failed(reader) && sum >= plan->limit_bps)
-		reader_report(reader, &at, MESSAGE(PLAN_OVERLOADED));
-}
-
 static void check_limiter(struct reader *reader, const struct plan_scenario *plan, unsigned i)
 {
 	struct json_path limiters = {.key = "limiters"};
@@ -171,6 +159,8 @@ static void check_plan_scenario(struct reader *reader, const struct plan_scenari
 	struct json_path aggregate = {.key = "aggregate"};
 	struct json_path at = {.parent = &aggregate, .key = "burst"};
 	struct json_path constant = {.parent = &aggregate, .key = "constant"};
+	struct json_path limit = {.parent = &aggregate, .key = "limit"};
+	uint64_t sum = 0;
 
 	if (reader->no_memory)
 		return;
@@ -186,7 +176,10 @@ static void check_plan_scenario(struct reader *reader, const struct plan_scenari
 		reader_report(reader, &at, MESSAGE(PLAN_NO_ROOM));
 	if (plan->slo_ns > 0 && plan->constant_ns >= plan->slo_ns)
 		reader_report(reader, &constant, MESSAGE(PLAN_ABOVE_OBJECTIVE));
-	check_rates(reader, plan);
+	for (unsigned i = 0; i < plan->n_sources; i++)
+		sum += plan->sources[i].rate_bps;
+	if (!reader_failed(reader) && sum >= plan->limit_bps)
+		reader_report(reader, &limit, MESSAGE(PLAN_OVERLOADED));
 }
 
 /* Numbers the groups of equal keys from 1. */
@@ -209,20 +202,6 @@ static int number_groups(struct plan_scenario *plan)
 	return 0;
 }
 
-static void make_plan_brokers(struct plan_scenario *plan)
-{
-	for (unsigned i = 0; i < plan->n_limiters; i++) {
-		const struct plan_limiter *l = &plan->limiters[i];
-
-		plan->brokers[i] = (struct place_broker){
-			.capacity = (double)l->capacity_bps / 8,
-			.speed = (double)l->speed_bps / 8,
-			.load = (double)l->load_bps / 8,
-			.load_batch = (double)l->load_batch_bytes,
-		};
-	}
-}
-
 static int make_plan_problem(struct plan_scenario *plan)
 {
 	plan->place_sources = calloc(plan->n_sources, sizeof(plan->place_sources[0]));
@@ -239,7 +218,16 @@ static int make_plan_problem(struct plan_scenario *plan)
 			.spread = (double)s->spread_ns / SECOND_NS,
 		};
 	}
-	make_plan_brokers(plan);
+	for (unsigned i = 0; i < plan->n_limiters; i++) {
+		const struct plan_limiter *l = &plan->limiters[i];
+
+		plan->brokers[i] = (struct place_broker){
+			.capacity = (double)l->capacity_bps / 8,
+			.speed = (double)l->speed_bps / 8,
+			.load = (double)l->load_bps / 8,
+			.load_batch = (double)l->load_batch_bytes,
+		};
+	}
 	plan->problem = (struct place_problem){
 		.aggregate = {.limit = plan->limit_bps / 8,
 			.burst = plan->burst_bytes,

@@ -103,13 +103,6 @@ static int limits_create(
 	return ret;
 }
 
-static void limits_destroy(struct replay_limits *limits)
-{
-	limiter_destroy(limits->limiter);
-	roster_destroy(limits->roster);
-	*limits = (struct replay_limits){0};
-}
-
 /*
  * Ends every estimate interval up to now_ns, before the packets of that time are counted. Returns
  * true if any ended, so that views might have changed. Time must not step back. / Ends the
@@ -269,16 +262,12 @@ void decider_destroy(struct decider *d)
 	if (!d)
 		return;
 	classifier_destroy(d->classifier);
-	limits_destroy(&d->limits);
+	limiter_destroy(d->limits.limiter);
+	roster_destroy(d->limits.roster);
 	free(d->fragments);
 	engine_states_free(&d->engine, d->params.config->n_policies);
 	credit_states_free(&d->totals);
 	free(d);
-}
-
-static uint16_t ether_type(const struct frame *frame, const struct packet *packet)
-{
-	return (uint16_t)(frame->data[packet->l2_len - 2] << 8 | frame->data[packet->l2_len - 1]);
 }
 
 /* Returns the bytes of the IP header at an offset, 0 if there is none. */
@@ -308,9 +297,10 @@ static uint32_t label_bytes(const struct frame *frame, uint32_t at)
 static uint32_t header_bytes(const struct frame *frame, const struct packet *packet)
 {
 	const uint32_t l2 = packet->l2_len;
+	const uint16_t ether_type = (uint16_t)(frame->data[l2 - 2] << 8 | frame->data[l2 - 1]);
 	uint32_t labels;
 
-	switch (ether_type(frame, packet)) {
+	switch (ether_type) {
 	case 0x0800:
 		if (frame->captured == l2)
 			return 20;
@@ -361,28 +351,24 @@ static void renew_limits(struct decider *d)
 	}
 }
 
-/* Reviews a quota. The capture's time is the wall clock. */
-static void look_at_total(struct decider *d, unsigned i)
-{
-	const struct credit_owner owner = owner_of(d, i);
-	struct credit_news news = credit_account_look(
-		&d->totals.accounts[i], &owner, (int64_t)(d->now_ns / SECOND_NS), d->now_ns);
-	struct engine_limit limit;
-
-	if (!news.changed)
-		return;
-	limit = replay_limit_of(d, i);
-	engine_enforce(&d->engine, &limit, d->now_ns);
-}
-
 static void look_at_totals(struct decider *d)
 {
 	uint64_t rest = CREDIT_REST_NS;
 
 	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
+		const struct credit_owner owner = owner_of(d, i);
+		struct credit_news news;
+
 		if (!policy_is_quota(&d->params.config->policies[i]))
 			continue;
-		look_at_total(d, i);
+		/* The capture's time is the wall clock. */
+		news = credit_account_look(&d->totals.accounts[i], &owner,
+			(int64_t)(d->now_ns / SECOND_NS), d->now_ns);
+		if (news.changed) {
+			struct engine_limit limit = replay_limit_of(d, i);
+
+			engine_enforce(&d->engine, &limit, d->now_ns);
+		}
 		if (credit_account_is_active(&d->totals.accounts[i], d->now_ns))
 			rest = CREDIT_LOOK_NS;
 	}
@@ -469,24 +455,19 @@ static void decide_levels(struct decider *d, struct frame *frame, const struct p
 	note_levels(&asked.lineage, markable, decision);
 }
 
-/* Returns true for a green packet. It conforms, also if it is marked or counted. */
-static bool is_green(const struct policy_state *state)
-{
-	return police_is_coloured(state) && coloured_last(state->other) == COLOUR_GREEN;
-}
-
 /* Decides a packet of a policy without a parent. */
 static void decide_alone(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
 	struct policy_state *state = &d->engine.workers[0].states[decision->policy];
-	bool marked;
+	bool is_green, marked;
 
 	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
 		frame->data, frame->bytes, d->now_ns, &decision->cost);
 	decision->reason = reason_of(state);
-	if (decision->verdict == VERDICT_PASS ||
-		(decision->verdict != VERDICT_DROP && is_green(state)))
+	/* A green packet conforms, also if it is marked or counted. */
+	is_green = police_is_coloured(state) && coloured_last(state->other) == COLOUR_GREEN;
+	if (decision->verdict == VERDICT_PASS || (decision->verdict != VERDICT_DROP && is_green))
 		decision->reason = REASON_CONFORMS;
 	if (decision->verdict != VERDICT_MARK)
 		return;

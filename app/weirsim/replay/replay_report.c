@@ -105,27 +105,20 @@ static void note_time(struct replay_report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
-/* Counts the packet for its policy and the parents that it reached, each by its own verdict. */
-static void tally_lineage(struct replay_report *report, const struct decision *decision)
-{
-	const struct policy *policies = report->config->policies;
-	uint32_t at = decision->policy;
-
-	for (unsigned k = 0; k < decision->n_levels; k++) {
-		tally_add(&report->policies[at][decision->levels[k]], decision->cost);
-		at = (uint32_t)policies[at].parent;
-	}
-}
-
 void replay_report_add(
 	struct replay_report *report, const struct frame *frame, const struct decision *decision)
 {
+	uint32_t at = decision->policy;
+
 	tally_add(&report->total, frame->bytes);
-	if (decision->policy == CLASSIFY_NONE)
+	if (at == CLASSIFY_NONE)
 		tally_add(decision->verdict == VERDICT_PASS ? &report->unmatched : &report->refused,
 			frame->bytes);
-	else
-		tally_lineage(report, decision);
+	/* The policy and the parents that it reached, each by its own verdict. */
+	for (unsigned k = 0; at != CLASSIFY_NONE && k < decision->n_levels; k++) {
+		tally_add(&report->policies[at][decision->levels[k]], decision->cost);
+		at = (uint32_t)report->config->policies[at].parent;
+	}
 	report->reasons[decision->reason]++;
 	report->unparsed[decision->unparsed]++;
 	report->cut += frame->cut;
@@ -210,15 +203,6 @@ static json_t *policy_json(const struct replay_report *report, unsigned i)
 	return json;
 }
 
-static json_t *policies_json(const struct replay_report *report)
-{
-	json_t *json = json_array();
-
-	for (unsigned i = 0; i < report->config->n_policies; i++)
-		json_array_append_new(json, policy_json(report, i));
-	return json;
-}
-
 /* Null without a packet, because there is no time. */
 static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 {
@@ -227,6 +211,10 @@ static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 
 static json_t *summary_json(const struct replay_report *report)
 {
+	json_t *policies = json_array();
+
+	for (unsigned i = 0; i < report->config->n_policies; i++)
+		json_array_append_new(policies, policy_json(report, i));
 	return json_pack(
 		"{s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"complete", report->complete, "packets", json_count_value(report->total.packets),
@@ -239,7 +227,7 @@ static json_t *summary_json(const struct replay_report *report)
 		"cut", json_count_value(report->cut), "unmatched",
 		tally_json(&report->unmatched, "bytes"), "refused",
 		tally_json(&report->refused, "bytes"), "reasons", reasons_json(report), "unparsed",
-		unparsed_json(report), "policies", policies_json(report));
+		unparsed_json(report), "policies", policies);
 }
 
 int replay_report_summary(const struct replay_report *report, FILE *out)

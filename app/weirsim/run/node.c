@@ -30,14 +30,6 @@
 
 #define WAITING_MOST 16384 /* packets, on each worker */
 
-static void add_totals(struct policy_totals *sum, const struct policy_totals *totals)
-{
-	sum->passed_packets += totals->passed_packets;
-	sum->passed_bytes += totals->passed_bytes;
-	sum->dropped_packets += totals->dropped_packets;
-	sum->dropped_bytes += totals->dropped_bytes;
-}
-
 /* Adds the counts of its trial of a policy, if it runs. */
 static void add_tried(struct node *node, unsigned policy, struct policy_totals *sum)
 {
@@ -46,7 +38,10 @@ static void add_tried(struct node *node, unsigned policy, struct policy_totals *
 	if (!node->limiter)
 		return;
 	engine_trial_totals(&node->engine, policy, &totals);
-	add_totals(sum, &totals);
+	sum->passed_packets += totals.passed_packets;
+	sum->passed_bytes += totals.passed_bytes;
+	sum->dropped_packets += totals.dropped_packets;
+	sum->dropped_bytes += totals.dropped_bytes;
 }
 
 void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *totals)
@@ -54,19 +49,6 @@ void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *t
 	*totals = sim->tried[policy];
 	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
 		add_tried(&sim->nodes[i], policy, totals);
-}
-
-static void policies_free(struct sim *sim, struct node *node)
-{
-	unsigned n = sim->scenario->group.n_policies;
-
-	node_enforce_nothing(sim, node);
-	free(node->enforced);
-	free(node->release_ns);
-	node->enforced = NULL;
-	node->release_ns = NULL;
-	engine_states_free(&node->engine, n);
-	credit_states_free(&node->totals);
 }
 
 static int policy_create(struct sim *sim, struct node *node, unsigned p)
@@ -90,17 +72,6 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 	return engine_begin(&node->engine, &limit, now, now, policy_is_hard(limit.policy));
 }
 
-/* Returns the most bytes that a packet can cost, with any accounting. */
-static uint32_t largest_frame(const struct scenario *s)
-{
-	uint32_t largest = 0;
-
-	for (unsigned i = 0; i < s->n_traffic; i++)
-		if (s->traffic[i].packet_bytes > largest)
-			largest = s->traffic[i].packet_bytes;
-	return largest + ETHERNET_HEADER + POLICE_WIRE;
-}
-
 static bool any_is_shaped(const struct scenario *s)
 {
 	for (unsigned i = 0; i < s->group.n_policies; i++)
@@ -111,23 +82,29 @@ static bool any_is_shaped(const struct scenario *s)
 
 static int policies_create(struct sim *sim, struct node *node)
 {
-	unsigned n = sim->scenario->group.n_policies;
-	int ret = engine_states_alloc(&node->engine, sim->scenario->n_workers, n);
+	const struct scenario *s = sim->scenario;
+	unsigned n = s->group.n_policies;
+	uint32_t largest = 0;
+	int ret = engine_states_alloc(&node->engine, s->n_workers, n);
 
 	if (ret == 0 && node_lends(sim))
 		ret = engine_states_share(&node->engine, n);
-	node->engine.frame = largest_frame(sim->scenario);
+	for (unsigned i = 0; i < s->n_traffic; i++)
+		if (s->traffic[i].packet_bytes > largest)
+			largest = s->traffic[i].packet_bytes;
+	/* The most bytes that a packet can cost, with any accounting. */
+	node->engine.frame = largest + ETHERNET_HEADER + POLICE_WIRE;
 	node->enforced = calloc(n + 1, sizeof(*node->enforced));
-	node->release_ns = calloc(sim->scenario->n_workers, sizeof(*node->release_ns));
+	node->release_ns = calloc(s->n_workers, sizeof(*node->release_ns));
 	if (!node->enforced || !node->release_ns)
 		ret = -ENOMEM;
-	if (ret == 0 && any_is_shaped(sim->scenario))
-		ret = engine_states_wait(&node->engine, sim->scenario->group.policies, WAITING_MOST,
-			NODE_HZ, node_clock(sim, node, sim->events.now_ns));
+	if (ret == 0 && any_is_shaped(s))
+		ret = engine_states_wait(&node->engine, s->group.policies, WAITING_MOST, NODE_HZ,
+			node_clock(sim, node, sim->events.now_ns));
 	if (ret == 0)
 		ret = node_totals_create(sim, node);
-	engine_share_begin(&node->engine, sim->scenario->group.policies, n,
-		node_clock(sim, node, sim->events.now_ns));
+	engine_share_begin(
+		&node->engine, s->group.policies, n, node_clock(sim, node, sim->events.now_ns));
 	for (unsigned p = 0; ret == 0 && p < n; p++)
 		ret = policy_create(sim, node, p);
 	return ret;
@@ -421,7 +398,13 @@ void node_crash(struct sim *sim, struct node *node)
 	node->look_ns = 0;
 	node_drop_commit(node);
 	held_free(node);
-	policies_free(sim, node);
+	node_enforce_nothing(sim, node);
+	free(node->enforced);
+	free(node->release_ns);
+	node->enforced = NULL;
+	node->release_ns = NULL;
+	engine_states_free(&node->engine, sim->scenario->group.n_policies);
+	credit_states_free(&node->totals);
 }
 
 static void node_take_message(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
@@ -494,14 +477,6 @@ bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t 
 	return true;
 }
 
-/* Spreads flows over workers, as a port does over its queues. */
-static unsigned worker_of(const struct node *node, const struct packet *packet, const uint8_t *data)
-{
-	if (node->engine.n_workers == 1)
-		return 0;
-	return packet_flow_hash(packet, data) % node->engine.n_workers;
-}
-
 static enum passage node_shape(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
 	struct shape_packet *waiting)
@@ -562,7 +537,10 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy, st
 
 	if (!node->limiter)
 		return PASSAGE_DROPPED;
-	worker = worker_of(node, packet, data);
+	/* Spreads flows over workers, as a port does over its queues. */
+	worker = node->engine.n_workers == 1
+			 ? 0
+			 : packet_flow_hash(packet, data) % node->engine.n_workers;
 	state = &node->engine.workers[worker].states[policy];
 	if (police_is_shaped(state))
 		return node_shape(sim, node, worker, policy, packet, data, frame_len, waiting);

@@ -35,21 +35,19 @@ static void set_enforced(struct sim *sim, struct node *node, unsigned p, const s
 	overshoot_note(sim, p);
 }
 
-/* Units a second as units in the limit's time: whole where they have been divided by it. */
-static double units_in_time(const struct policy *policy, double rate)
-{
-	return policy->limit_s > 1 ? rint(rate * policy->limit_s) : rate;
-}
-
 struct engine_limit node_limit_of(struct sim *sim, struct node *node, unsigned p)
 {
 	const struct policy *policy = &node_policies(node)[p];
 	struct engine_limit limit = {.policy = policy, .slot = p, .hz = NODE_HZ};
+	double rate;
 
 	engine_view(&node->engine, node->limiter, p, &limit);
+	rate = limit.view.local_limit;
+	if (policy->limit_s > 1) /* divided by it before: units are whole */
+		rate = rint(rate * policy->limit_s);
 	set_enforced(sim, node, p,
 		&(struct enforced){
-			.rate = units_in_time(policy, limit.view.local_limit),
+			.rate = rate,
 			.limit = limit.view.local_limit,
 			.burst = limit.view.local_burst,
 			.ending = limit.view.ending,

@@ -154,21 +154,16 @@ static void commit_begin(struct sim *sim, struct node *node)
 	events_after(&sim->events, sim->scenario->commit_ns, disk_save_done, node, node->starts);
 }
 
-static void send_node_datagrams(struct sim *sim, struct node *node)
+void node_follow_up(struct sim *sim, struct node *node)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
 	size_t len;
 
+	commit_begin(sim, node);
 	while ((len = limiter_send(node->limiter, buf, &to)) > 0)
 		simnet_send(&sim->net, sim->network, &sim->prng[STREAM_NETWORK], node->index, to,
 			buf, len);
-}
-
-void node_follow_up(struct sim *sim, struct node *node)
-{
-	commit_begin(sim, node);
-	send_node_datagrams(sim, node);
 }
 
 /* The disk has the records, and the meters enforce no more than their amounts. */

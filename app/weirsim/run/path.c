@@ -108,17 +108,6 @@ static void at_receiver(void *world, void *object, uint64_t argument)
 	carried_free(sim, carried);
 }
 
-/* Returns the parser's description of this packet. */
-static struct packet describe_packet(const struct flow *flow, const struct segment *segment)
-{
-	struct packet packet = flow->packet;
-
-	packet.ecn = segment->ecn;
-	if (packet.proto == IPPROTO_TCP)
-		packet.tcp_flags = segment->syn ? TCP_SYN : TCP_ACK;
-	return packet;
-}
-
 static void leave_limiter(struct sim *sim, struct carried *carried)
 {
 	struct flow *flow = carried->flow;
@@ -143,11 +132,15 @@ static void at_limiter(void *world, void *object, uint64_t argument)
 	struct carried *carried = object;
 	struct flow *flow = carried->flow;
 	struct node *node = &sim->nodes[flow->limiter];
-	struct packet packet = describe_packet(flow, &carried->segment);
-	enum passage passage = node_police(sim, node, flow->policy, &packet, flow->source,
-		carried->bytes + ETHERNET_HEADER, &carried->waiting);
+	struct packet packet = flow->packet; /* the parser's description */
+	enum passage passage;
 
 	(void)argument;
+	packet.ecn = carried->segment.ecn;
+	if (packet.proto == IPPROTO_TCP)
+		packet.tcp_flags = carried->segment.syn ? TCP_SYN : TCP_ACK;
+	passage = node_police(sim, node, flow->policy, &packet, flow->source,
+		carried->bytes + ETHERNET_HEADER, &carried->waiting);
 	carried->segment.ecn = packet.ecn;
 	if (passage == PASSAGE_DROPPED)
 		lose_packet(sim, carried, node->limiter ? FATE_LIMIT : FATE_DOWN);

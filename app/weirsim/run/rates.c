@@ -22,19 +22,15 @@ unsigned rates_bins_1s(const struct sim *sim)
 	return (unsigned)(SECOND_NS / sim->record->bin_ns);
 }
 
-static double window_seconds(const struct sim *sim, struct rate_window w)
-{
-	return (double)(w.to - w.from) * (double)sim->record->bin_ns / 1e9;
-}
-
 double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, struct rate_window w)
 {
 	const uint64_t *row = sim->record->forwarded + record_row(sim, policy, limiter);
+	const double seconds = (double)(w.to - w.from) * (double)sim->record->bin_ns / 1e9;
 	uint64_t bytes = 0;
 
 	for (unsigned i = w.from; i < w.to; i++)
 		bytes += row[i];
-	return (double)bytes * 8 / window_seconds(sim, w);
+	return (double)bytes * 8 / seconds;
 }
 
 double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w)
@@ -72,23 +68,18 @@ double rates_flow(
 	return *lived > 0 ? (double)bytes * 8 / *lived : 0;
 }
 
-/* Returns true for a flow that adapts to its throughput, and has a line of its own. */
-static bool rates_elastic(const struct sim *sim, const struct flow_record *flow)
-{
-	enum traffic_kind kind = sim->scenario->traffic[flow->traffic].kind;
-
-	return kind == TRAFFIC_TCP || kind == TRAFFIC_QUIC;
-}
-
 double rates_jain(const struct sim *sim, unsigned policy, struct rate_window w, double least)
 {
 	double sum = 0, squares = 0, n = 0;
 
 	for (unsigned i = 0; i < sim->record->n_flows; i++) {
 		const struct flow_record *flow = &sim->record->flows[i];
+		const enum traffic_kind kind = sim->scenario->traffic[flow->traffic].kind;
+		/* The flow adapts to its throughput, and has a line of its own. */
+		const bool is_elastic = kind == TRAFFIC_TCP || kind == TRAFFIC_QUIC;
 		double lived, rate = rates_flow(sim, flow, w, &lived);
 
-		if (flow->policy != policy || lived < least || !rates_elastic(sim, flow))
+		if (flow->policy != policy || lived < least || !is_elastic)
 			continue;
 		sum += rate;
 		squares += rate * rate;

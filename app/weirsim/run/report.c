@@ -403,36 +403,30 @@ json_t *report_summary(const struct sim *sim)
 	return out;
 }
 
-static bool packets_conserved(const struct sim *sim)
+bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
 {
-	struct packets all = count_packets(sim);
+	const struct packets all = count_packets(sim);
 	uint64_t found = all.under_way;
+	bool passed = true;
 
 	for (unsigned f = 0; f < FATES; f++)
 		found += all.fate[f];
-	return found == all.sent;
-}
-
-bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
-{
-	bool passed = true;
-
 	if (sim->problem[0]) {
 		fprintf(err, "%s\n", sim->problem);
 		passed = false;
 	}
-	if (!packets_conserved(sim)) {
+	if (found != all.sent) {
 		fputs("packets are missing: sent differs from counted plus under way\n", err);
 		passed = false;
 	}
 	for (unsigned i = 0; i < sim->scenario->n_expect; i++) {
 		const struct expectation *e = &sim->scenario->expect[i];
-		const json_t *found = json_object_get(summary, e->key);
-		double value = json_number_value(found);
+		const json_t *number = json_object_get(summary, e->key);
+		double value = json_number_value(number);
 
-		if (json_is_number(found) && value >= e->least && value <= e->most)
+		if (json_is_number(number) && value >= e->least && value <= e->most)
 			continue;
-		if (json_is_number(found))
+		if (json_is_number(number))
 			fprintf(err, "%s is %g", e->key, value);
 		else
 			fprintf(err, "%s has no value", e->key);

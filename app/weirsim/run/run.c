@@ -114,22 +114,13 @@ static double peak_memory(void)
 	return (double)kib / 1024;
 }
 
-static void report_cost(const struct sim *sim, double cpu)
-{
-	fprintf(stderr,
-		"  %.2f s of CPU (%.1f times real time), %.2f million events/s, %.1f MiB, "
-		"%.1f peers looked at a tick\n",
-		cpu, (double)sim->events.now_ns / 1e9 / cpu, (double)sim->events.taken / cpu / 1e6,
-		peak_memory(), nodes_looks(sim));
-}
-
 /* Runs one seed. Returns the exit status. */
 static int run_once(const struct run_options *o, const struct scenario *scenario, uint64_t seed,
 	bool last, json_t *summaries)
 {
 	bool shown = !o->quiet && isatty(STDERR_FILENO);
 	bool taken = output_is_standard(o->json) || output_is_standard(o->series);
-	double began = cpu_seconds();
+	double began = cpu_seconds(), cpu;
 	struct sim sim;
 	json_t *summary;
 	int ret = sim_run(&sim, scenario, seed, shown ? show_progress : NULL, NULL);
@@ -144,7 +135,12 @@ static int run_once(const struct run_options *o, const struct scenario *scenario
 	if (!o->quiet) {
 		report_text(&sim, summary, taken ? stderr : stdout);
 		fflush(stdout); /* before the output to the other stream */
-		report_cost(&sim, cpu_seconds() - began);
+		cpu = cpu_seconds() - began;
+		fprintf(stderr,
+			"  %.2f s of CPU (%.1f times real time), %.2f million events/s, %.1f MiB, "
+			"%.1f peers looked at a tick\n",
+			cpu, (double)sim.events.now_ns / 1e9 / cpu,
+			(double)sim.events.taken / cpu / 1e6, peak_memory(), nodes_looks(&sim));
 	}
 	if (!report_verdict(&sim, summary, stderr)) {
 		fprintf(stderr, "seed %llu failed; replay: weirsim run %s --seed %llu\n",

@@ -501,16 +501,9 @@ static void check_scenario_ledger(struct reader *reader, struct scenario *s)
 		reader_report(reader, &lease, MESSAGE(LEASE_BELOW_GOSSIP));
 }
 
-static void check_policies(struct reader *reader, const struct scenario *s)
-{
-	static const struct json_path policies = {.key = "policies"};
-
-	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
-		reader_report(reader, &policies, MESSAGE(POLICIES_MISSING));
-}
-
 static void check_sim_scenario(struct reader *reader, struct scenario *s)
 {
+	static const struct json_path policies = {.key = "policies"};
 	struct name_index index;
 
 	if (reader->no_memory)
@@ -518,7 +511,8 @@ static void check_sim_scenario(struct reader *reader, struct scenario *s)
 	group_check(reader, &s->group, s->n_limiters);
 	check_time(reader, s);
 	check_scenario_ledger(reader, s);
-	check_policies(reader, s);
+	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
+		reader_report(reader, &policies, MESSAGE(POLICIES_MISSING));
 	if (s->n_limiters == 0 || s->group.n_policies == 0)
 		return;
 	if (index_names(s, &index)) {

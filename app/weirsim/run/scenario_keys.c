@@ -151,14 +151,6 @@ void read_pair(
 	read_keys(reader, path, value, pair_keys, link);
 }
 
-static void network_init(struct network *network)
-{
-	*network = (struct network){.delay_ns = 20000000,
-		.spread_ns = 5000000,
-		.reorder_ns = 20000000,
-		.queue_bytes = 65536};
-}
-
 void read_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -205,11 +197,6 @@ static const struct key ledger_keys[] = {
 	{"tree", read_object, .detail = tree_keys},
 	{0},
 };
-
-static void ledger_init(struct ledger_config *ledger)
-{
-	*ledger = (struct ledger_config){.drift_ppm = 1000, .promise = 50};
-}
 
 /* Keeps the value, which is read after the limiters' names. */
 static void keep_partition(struct reader *reader, const struct json_path *path, json_t *value,
@@ -438,8 +425,11 @@ void scenario_init(struct reader *reader, struct scenario *scenario)
 		.seed = 1,
 		.interval_ns = 100000000,
 		.n_workers = 1,
-		.commit_ns = 2000000};
+		.commit_ns = 2000000,
+		.ledger = {.drift_ppm = 1000, .promise = 50},
+		.network = {.delay_ns = 20000000,
+			.spread_ns = 5000000,
+			.reorder_ns = 20000000,
+			.queue_bytes = 65536}};
 	group_init(reader, &scenario->group);
-	ledger_init(&scenario->ledger);
-	network_init(&scenario->network);
 }
