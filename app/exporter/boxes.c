@@ -26,20 +26,6 @@ static int add_part(struct source *source, json_t *document, const char *key, co
 	return ret == -ENOENT ? 0 : ret;
 }
 
-static int add_port_stats(struct source *source, json_t *port)
-{
-	char number[24];
-	json_t *stats;
-	int ret;
-
-	snprintf(number, sizeof(number), "%lld",
-		(long long)json_integer_value(json_object_get(port, "port")));
-	ret = source_get_of(source, "/ethdev/stats", number, &stats);
-	if (ret == 0)
-		json_object_set_new(port, "stats", stats);
-	return ret == -ENOENT ? 0 : ret;
-}
-
 static int add_ports(struct source *source, json_t *document)
 {
 	int ret = add_part(source, document, "ports", "/weir/ports");
@@ -49,6 +35,8 @@ static int add_ports(struct source *source, json_t *document)
 	json_array_foreach (json_object_get(document, "ports"), i, port) {
 		const char *link = json_string_value(json_object_get(port, "link"));
 		json_int_t speed = json_integer_value(json_object_get(port, "speed_mbps"));
+		char number[24];
+		json_t *stats;
 
 		if (ret)
 			return ret;
@@ -56,7 +44,13 @@ static int add_ports(struct source *source, json_t *document)
 			json_object_set_new(port, "up", json_boolean(strcmp(link, "UP") == 0));
 		if (speed <= 0 || speed >= SPEED_UNKNOWN)
 			json_object_del(port, "speed_mbps");
-		ret = add_port_stats(source, port);
+		snprintf(number, sizeof(number), "%lld",
+			(long long)json_integer_value(json_object_get(port, "port")));
+		ret = source_get_of(source, "/ethdev/stats", number, &stats);
+		if (ret == 0)
+			json_object_set_new(port, "stats", stats);
+		else if (ret == -ENOENT)
+			ret = 0;
 	}
 	return ret;
 }

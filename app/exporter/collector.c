@@ -28,16 +28,6 @@ static int find_collector(const char *address, struct addrinfo **found)
 	return address_find(address, SOCK_DGRAM, 0, found);
 }
 
-static int connect_to(const struct addrinfo *info)
-{
-	int fd = socket(info->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || connect(fd, info->ai_addr, info->ai_addrlen) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static void forget_way(struct collector *collector)
 {
 	if (collector->fd >= 0)
@@ -48,11 +38,17 @@ static void forget_way(struct collector *collector)
 static void find_way(struct collector *collector)
 {
 	struct addrinfo *found;
+	int fd;
 
 	if (find_collector(collector->address, &found))
 		return;
+	fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen)) {
+		close(fd);
+		fd = -1;
+	}
 	collector->ipv6 = found->ai_family == AF_INET6;
-	collector->fd = connect_to(found);
+	collector->fd = fd;
 	freeaddrinfo(found);
 }
 
@@ -90,27 +86,21 @@ size_t collector_room(struct collector *collector)
 	return mtu - headers < NETFLOW_MOST ? (size_t)(mtu - headers) : NETFLOW_MOST;
 }
 
-static void pause_after_burst(struct collector *collector)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
-	if (++collector->burst < BURST)
-		return;
-	collector->burst = 0;
-	nanosleep(&pause, NULL);
-}
-
 /*
  * Sends a datagram. The kernel reports at the next send that a previous one was refused; that send
  * fails and is repeated.
  */
 bool collector_send(struct collector *collector, const uint8_t *bytes, size_t n)
 {
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	bool refused;
 
 	if (collector->fd < 0)
 		return false;
-	pause_after_burst(collector);
+	if (++collector->burst >= BURST) {
+		collector->burst = 0;
+		nanosleep(&pause, NULL);
+	}
 	if (send(collector->fd, bytes, n, MSG_NOSIGNAL) >= 0)
 		return true;
 	refused = errno == ECONNREFUSED;

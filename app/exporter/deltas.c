@@ -127,24 +127,11 @@ static struct delta_counts counts_since(
 	return (struct delta_counts){now->packets - before->packets, now->units - before->units};
 }
 
-/*
- * Computes the counts since the last reading. A counter that went back was reset, and with it the
- * policy's other counters.
- */
-static void take_counts(struct delta *delta, const struct reading *reading, bool from_zero)
-{
-	static const struct delta_counts zero;
-
-	from_zero = from_zero || went_back(&reading->passed, &delta->all_passed) ||
-		    went_back(&reading->dropped, &delta->all_dropped);
-	delta->passed = counts_since(&reading->passed, from_zero ? &zero : &delta->all_passed);
-	delta->dropped = counts_since(&reading->dropped, from_zero ? &zero : &delta->all_dropped);
-}
-
 /* Takes one reading. A new name after a complete reading has counted since that reading. */
 static void take_reading(
 	struct deltas *deltas, const struct reading *reading, size_t guess, bool restarted)
 {
+	static const struct delta_counts zero;
 	struct delta *delta = find_delta(deltas, reading->name, guess);
 	enum netflow_unit unit = unit_of(reading->count);
 	bool known = delta || (deltas->begun && deltas->whole);
@@ -159,8 +146,15 @@ static void take_reading(
 	delta->status = reading->status;
 	delta->read = true;
 	delta->passed = delta->dropped = (struct delta_counts){0, 0};
-	if (known)
-		take_counts(delta, reading, restarted);
+	/* A counter that went back was reset, and with it the policy's other counters. */
+	restarted |= went_back(&reading->passed, &delta->all_passed) ||
+		     went_back(&reading->dropped, &delta->all_dropped);
+	if (known) {
+		delta->passed = counts_since(
+			&reading->passed, restarted ? &zero : &delta->all_passed);
+		delta->dropped = counts_since(
+			&reading->dropped, restarted ? &zero : &delta->all_dropped);
+	}
 	delta->all_passed = reading->passed;
 	delta->all_dropped = reading->dropped;
 	print_limit(delta->limit, sizeof(delta->limit), reading);

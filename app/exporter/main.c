@@ -138,19 +138,6 @@ static void print_metrics(void)
 			metric_has_label(metric) ? metric->value : "", metric->help);
 }
 
-/* Blocks signals before any thread starts, so that only the loop gets them. */
-static int open_exporter_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static int refuse_address(const char *address, int ret)
 {
 	refuse_word(address, ret == -EINVAL ? "expected ADDRESS:PORT, in digits" : strerror(-ret));
@@ -174,9 +161,17 @@ static int serve_web(const struct options *options, struct reporter *reporter, i
 
 static int serve_limiters(const struct options *options)
 {
-	int signal_fd = open_exporter_signals(), ret;
 	struct reporter *reporter;
+	int signal_fd, ret;
+	sigset_t set;
 
+	/* Blocks signals before any thread starts, so that only the loop gets them. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (signal_fd < 0) {
 		refuse_word("signalfd", strerror(errno));
 		return EXIT_FAILURE;

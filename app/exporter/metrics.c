@@ -118,16 +118,6 @@ static void write_each(
 	}
 }
 
-static void write_members(
-	struct text *text, const struct metric *metric, const char *limiter, const json_t *object)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach ((json_t *)object, name, value)
-		write_sample(text, metric, limiter, name, value);
-}
-
 /* Returns the text of a sample's value, or NULL. */
 static const char *sample_of(const struct metrics_cursor *cursor, size_t row)
 {
@@ -185,18 +175,22 @@ static void write_limiter(struct metrics_cursor *cursor, struct text *text)
 	const struct metric *metric = cursor->metric;
 	const json_t *at = member_at(of->document, metric->at);
 	size_t before = text->length, head;
+	const char *name;
+	json_t *value;
 
 	if (!at)
 		return;
 	if (!cursor->headed)
 		write_head(text, cursor->format, metric);
 	head = text->length;
-	if (metric->of == METRIC_OF_MEMBERS)
-		write_members(text, metric, of->limiter, at);
-	else if (metric->of == METRIC_OF_EACH)
+	if (metric->of == METRIC_OF_MEMBERS) {
+		json_object_foreach ((json_t *)at, name, value)
+			write_sample(text, metric, of->limiter, name, value);
+	} else if (metric->of == METRIC_OF_EACH) {
 		write_each(text, metric, of->limiter, at);
-	else
+	} else {
 		write_sample(text, metric, of->limiter, json_string_value(at), at);
+	}
 	cursor->headed |= text->length > head;
 	if (!cursor->headed)
 		text_cut(text, before);
@@ -205,30 +199,27 @@ static void write_limiter(struct metrics_cursor *cursor, struct text *text)
 /* --- the text, part by part ------------------------------------------------------------------- */
 
 /*
- * Finds the first page of policies. Most columns are null for all policies; then it visits no page.
+ * Goes on to the next limiter, and its first page of policies. Most columns are null for all
+ * policies; then it visits no page.
  */
-static void find_page(struct metrics_cursor *cursor)
-{
-	const struct policy_pages *policies = &cursor->of[cursor->limiter].policies;
-
-	cursor->page = NULL;
-	if (cursor->limiter == cursor->n || cursor->metric->of != METRIC_OF_POLICY)
-		return;
-	cursor->name_at = policy_number_column(policies, NUMBER_name_TEXT);
-	cursor->count_at = policy_number_column(policies, NUMBER_count_TEXT);
-	cursor->value_at = policy_column(policies, cursor->metric->value);
-	if (policies->has >> cursor->value_at % 64 & 1)
-		cursor->page = policies->first;
-}
-
 static void next_limiter(struct metrics_cursor *cursor)
 {
+	const struct policy_pages *policies;
+
 	if (++cursor->limiter >= cursor->n) {
 		cursor->limiter = 0;
 		cursor->headed = false;
 		cursor->metric++;
 	}
-	find_page(cursor);
+	cursor->page = NULL;
+	if (cursor->limiter == cursor->n || cursor->metric->of != METRIC_OF_POLICY)
+		return;
+	policies = &cursor->of[cursor->limiter].policies;
+	cursor->name_at = policy_number_column(policies, NUMBER_name_TEXT);
+	cursor->count_at = policy_number_column(policies, NUMBER_count_TEXT);
+	cursor->value_at = policy_column(policies, cursor->metric->value);
+	if (policies->has >> cursor->value_at % 64 & 1)
+		cursor->page = policies->first;
 }
 
 void metrics_begin(struct metrics_cursor *cursor, enum text_format format,

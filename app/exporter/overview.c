@@ -169,12 +169,6 @@ static json_t *drops_json(const struct boxes *now, const struct boxes *before)
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-static bool is_well(const json_t *peer)
-{
-	return !json_is_false(json_object_get(peer, "alive")) &&
-	       json_array_size(json_object_get(peer, "differs")) == 0;
-}
-
 static json_t *peer_json(const json_t *peer, const char *by)
 {
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "name", copy_of(peer, "name"), "by", by,
@@ -189,10 +183,14 @@ static void add_peers(json_t *list, const struct boxes *now, bool well)
 		const json_t *peer;
 		size_t k;
 
-		json_array_foreach (json_object_get(now->of[i].document, "peers"), k, peer)
-			if (is_well(peer) == well && json_array_size(list) < PEERS_MOST)
+		json_array_foreach (json_object_get(now->of[i].document, "peers"), k, peer) {
+			const bool is_well = !json_is_false(json_object_get(peer, "alive")) &&
+					     json_array_size(json_object_get(peer, "differs")) == 0;
+
+			if (is_well == well && json_array_size(list) < PEERS_MOST)
 				json_array_append_new(
 					list, peer_json(peer, metrics_of_name(&now->of[i])));
+		}
 	}
 }
 

@@ -51,14 +51,6 @@ static void read_gathering(struct gathering *gathering)
 	gathering->read = true;
 }
 
-static void forget_tallies(struct picture *picture)
-{
-	free(picture->tallies);
-	picture->tallies = NULL;
-	picture->n_tallies = 0;
-	picture->tallied = false;
-}
-
 struct picture *picture_new(void)
 {
 	return calloc(1, sizeof(struct picture));
@@ -67,7 +59,10 @@ struct picture *picture_new(void)
 void picture_forget(struct picture *picture)
 {
 	forget_gathering(&picture->before);
-	forget_tallies(picture);
+	free(picture->tallies);
+	picture->tallies = NULL;
+	picture->n_tallies = 0;
+	picture->tallied = false;
 }
 
 void picture_free(struct picture *picture)
@@ -108,32 +103,10 @@ static struct row_rates rates_at(struct picture *picture, unsigned box, const st
 
 /* --- policies --------------------------------------------------------------------------------- */
 
-static void add_to_tally(struct tally *tally, const struct row *row, struct row_rates rates)
-{
-	tally->row = row;
-	if (!(row->limit <= tally->limit)) /* limiters can have different limits for a moment */
-		tally->limit = row->limit;
-	tally->may = row_may(row);
-	add_known(&tally->demand, row->demand);
-	add_known(&tally->passed, rates.passed);
-	add_known(&tally->dropped, rates.dropped);
-	add_known(&tally->dropped_packets, rates.dropped_packets);
-}
-
 static size_t append_tally(struct picture *picture)
 {
 	picture->tallies[picture->n_tallies] = (struct tally){NULL, NAN, NAN, NAN, NAN, NAN, NAN};
 	return picture->n_tallies++;
-}
-
-static json_t *index_tallies(const struct picture *picture)
-{
-	json_t *index = json_object();
-
-	for (size_t i = 0; i < picture->n_tallies; i++)
-		json_object_set_new(
-			index, picture->tallies[i].row->name, json_integer((json_int_t)i));
-	return index;
 }
 
 /*
@@ -146,8 +119,12 @@ static size_t find_tally(struct picture *picture, const char *name, size_t guess
 
 	if (guess < picture->n_tallies && strcmp(picture->tallies[guess].row->name, name) == 0)
 		return guess;
-	if (!*index)
-		*index = index_tallies(picture);
+	if (!*index) {
+		*index = json_object();
+		for (size_t i = 0; i < picture->n_tallies; i++)
+			json_object_set_new(
+				*index, picture->tallies[i].row->name, json_integer((json_int_t)i));
+	}
 	known = json_object_get(*index, name);
 	if (known)
 		return (size_t)json_integer_value(known);
@@ -165,8 +142,18 @@ static void tally_box(struct picture *picture, unsigned box)
 		const struct row *row = &rows->rows[i];
 		size_t place = first ? append_tally(picture)
 				     : find_tally(picture, row->name, i, &index);
+		struct tally *tally = &picture->tallies[place];
+		const struct row_rates rates = rates_at(picture, box, row);
 
-		add_to_tally(&picture->tallies[place], row, rates_at(picture, box, row));
+		tally->row = row;
+		/* Limiters can have different limits for a moment. */
+		if (!(row->limit <= tally->limit))
+			tally->limit = row->limit;
+		tally->may = row_may(row);
+		add_known(&tally->demand, row->demand);
+		add_known(&tally->passed, rates.passed);
+		add_known(&tally->dropped, rates.dropped);
+		add_known(&tally->dropped_packets, rates.dropped_packets);
 	}
 	json_decref(index);
 }

@@ -78,19 +78,6 @@ static bool is_domain(const struct records *records, uint32_t domain)
 	return false;
 }
 
-/*
- * Chooses the domain of a limiter. It is the same after each start, except if the names of two
- * limiters of this machine collide.
- */
-static uint32_t choose_domain(const struct records *records, const char *name)
-{
-	uint32_t domain = 1 + name_hash(name) % DOMAINS;
-
-	while (is_domain(records, domain))
-		domain = 1 + domain % DOMAINS;
-	return domain;
-}
-
 /* Returns whether the application has this name. A free application gets it. */
 static bool claim_application(struct records *records, uint32_t application, const char *name)
 {
@@ -148,7 +135,10 @@ static struct source_limiter *find_limiter(
 	limiter = free_limiter(records, boxes);
 	if (!limiter)
 		return NULL;
-	domain = choose_domain(records, name);
+	/* Same domain after each start, unless names of two limiters of this machine collide. */
+	domain = 1 + name_hash(name) % DOMAINS;
+	while (is_domain(records, domain))
+		domain = 1 + domain % DOMAINS;
 	limiter->used = true;
 	limiter->counts.domain = domain;
 	snprintf(limiter->counts.limiter, sizeof(limiter->counts.limiter), "%s", name);
@@ -185,25 +175,6 @@ static void next_datagram(const struct turn *turn)
 static bool is_due(const struct turn *turn, uint64_t told_ms)
 {
 	return turn->steady_ms - told_ms >= turn->records->refresh_ms;
-}
-
-/* Adds the templates, first in a datagram, so there is room. */
-static void export_templates(const struct turn *turn)
-{
-	struct source_limiter *limiter = turn->limiter;
-
-	if (limiter->told && !is_due(turn, limiter->told_ms))
-		return;
-	netflow_add_templates(&limiter->stream);
-	netflow_add_domain(&limiter->stream, limiter->counts.limiter);
-	limiter->told = true;
-	limiter->told_ms = turn->steady_ms;
-}
-
-static bool has_counted(const struct delta *delta)
-{
-	return delta->passed.packets || delta->passed.units || delta->dropped.packets ||
-	       delta->dropped.units;
 }
 
 /* Adds a policy's name: before its first record, after a change of its limit, and periodically. */
@@ -245,9 +216,13 @@ static void export_deltas(const struct turn *turn)
 {
 	const struct deltas *deltas = &turn->limiter->deltas;
 
-	for (size_t i = 0; i < deltas->n; i++)
-		if (has_counted(&deltas->deltas[i]))
-			export_name(turn, &deltas->deltas[i]);
+	for (size_t i = 0; i < deltas->n; i++) {
+		struct delta *delta = &deltas->deltas[i];
+
+		if (delta->passed.packets || delta->passed.units || delta->dropped.packets ||
+			delta->dropped.units)
+			export_name(turn, delta);
+	}
 	for (unsigned unit = 0; unit < NETFLOW_UNITS; unit++)
 		for (size_t i = 0; i < deltas->n; i++) {
 			const struct delta *delta = &deltas->deltas[i];
@@ -261,40 +236,32 @@ static void export_deltas(const struct turn *turn)
 
 /* --- a turn ----------------------------------------------------------------------------------- */
 
-/*
- * Returns whether the limiter is younger than the last reading. If it does not report its age, its
- * counters decide.
- */
-static bool has_restarted(const struct turn *turn, const json_t *document)
-{
-	const json_t *uptime = member_at(document, "process.uptime_s");
-	uint64_t since_ms = turn->steady_ms - turn->limiter->steady_ms;
-
-	return turn->limiter->deltas.begun && json_is_number(uptime) &&
-	       json_number_value(uptime) * 1000 < (double)since_ms;
-}
-
 static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_t took_ms)
 {
 	struct source_limiter *limiter = turn->limiter;
+	const json_t *uptime = member_at(of->document, "process.uptime_s");
+	uint64_t since_ms = turn->steady_ms - limiter->steady_ms;
+	/* If it does not report its age, its counters decide. */
+	const bool has_restarted = limiter->deltas.begun && json_is_number(uptime) &&
+				   json_number_value(uptime) * 1000 < (double)since_ms;
 
 	turn->start_ms = limiter->deltas.begun && limiter->end_ms < turn->end_ms ? limiter->end_ms
 										 : turn->end_ms;
 	if (turn->end_ms < limiter->stream.boot_ms) /* the wall clock was set back */
 		limiter->stream.boot_ms = turn->end_ms - turn->end_ms % 1000;
-	deltas_read(&limiter->deltas, of, has_restarted(turn, of->document));
+	deltas_read(&limiter->deltas, of, has_restarted);
 	begin_datagram(turn);
-	export_templates(turn);
+	if (!limiter->told || is_due(turn, limiter->told_ms)) {
+		/* First in a datagram, so there is room. */
+		netflow_add_templates(&limiter->stream);
+		netflow_add_domain(&limiter->stream, limiter->counts.limiter);
+		limiter->told = true;
+		limiter->told_ms = turn->steady_ms;
+	}
 	export_deltas(turn);
 	end_datagram(turn);
 	limiter->end_ms = turn->end_ms;
 	limiter->steady_ms = turn->steady_ms + took_ms;
-}
-
-/* Returns whether there is a complete answer. During a reload there are no policies. */
-static bool has_answered(const struct metrics_of *of)
-{
-	return json_is_true(json_object_get(of->document, "up")) && of->policies.whole;
 }
 
 void records_take(struct records *records, const struct boxes *boxes,
@@ -309,7 +276,8 @@ void records_take(struct records *records, const struct boxes *boxes,
 			.end_ms = began->wall_ms + took_ms,
 			.steady_ms = began->steady_ms};
 
-		if (!has_answered(&boxes->of[i]))
+		/* Without a complete answer: during a reload there are no policies. */
+		if (!json_is_true(json_object_get(document, "up")) || !boxes->of[i].policies.whole)
 			continue;
 		turn.limiter = find_limiter(records, boxes, boxes->of[i].limiter, began->wall_ms);
 		if (turn.limiter)

@@ -124,24 +124,22 @@ int reporter_open(const struct reporter_options *options, const struct boxes_opt
 	return 0;
 }
 
-static json_t *counts_json(const struct records_counts *counts)
-{
-	return json_pack("{s:I, s:I, s:I, s:I}", "domain", (json_int_t)counts->domain, "datagrams",
-		(json_int_t)counts->datagrams, "records", (json_int_t)counts->records, "failed",
-		(json_int_t)counts->failed);
-}
-
 void reporter_note(struct reporter *reporter, const struct boxes *boxes)
 {
 	if (!reporter)
 		return;
 	pthread_mutex_lock(&reporter->lock);
 	for (unsigned i = 0; i < reporter->n_counts; i++) {
-		unsigned k = boxes_find(boxes, reporter->counts[i].limiter, i);
+		const struct records_counts *counts = &reporter->counts[i];
+		unsigned k = boxes_find(boxes, counts->limiter, i);
 
 		if (k != BOXES_MOST)
 			json_object_set_new((json_t *)boxes->of[k].document, "netflow",
-				counts_json(&reporter->counts[i]));
+				json_pack("{s:I, s:I, s:I, s:I}", "domain",
+					(json_int_t)counts->domain, "datagrams",
+					(json_int_t)counts->datagrams, "records",
+					(json_int_t)counts->records, "failed",
+					(json_int_t)counts->failed));
 	}
 	pthread_mutex_unlock(&reporter->lock);
 }

@@ -73,15 +73,6 @@ static unsigned count_of(const struct slot slots[SLOTS_ALL], uint64_t address)
 	return n;
 }
 
-static unsigned count_taken(const struct slot slots[SLOTS_ALL])
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < SLOTS_ALL; i++)
-		n += slots[i].state > SLOT_ENDING;
-	return n;
-}
-
 /* The address with most connections. */
 static uint64_t heaviest_address(const struct slot slots[SLOTS_ALL])
 {
@@ -136,10 +127,13 @@ static struct slot *first_to_end(struct slot slots[SLOTS_ALL], uint64_t address,
 struct slot *slot_to_end(struct slot slots[SLOTS_ALL], const struct slot *newcomer, uint64_t now_ms)
 {
 	uint64_t address = newcomer->address;
+	unsigned n_taken = 0;
 
+	for (unsigned i = 0; i < SLOTS_ALL; i++)
+		n_taken += slots[i].state > SLOT_ENDING;
 	if (!slot_is_loopback(address) && count_of(slots, address) > SLOTS_ADDRESS)
 		return first_to_end(slots, address, newcomer, now_ms);
-	if (count_taken(slots) > SLOTS)
+	if (n_taken > SLOTS)
 		return first_to_end(slots, heaviest_address(slots), newcomer, now_ms);
 	return NULL;
 }

@@ -76,20 +76,15 @@ static void add_escaped(struct text *text, const char *words, bool quotes)
 	}
 }
 
-/* Returns true if nothing of it is escaped, as in most names. */
-static bool is_plain(const char *value)
-{
-	while (*value >= ' ' && *value <= '~' && *value != '"' && *value != '\\')
-		value++;
-	return *value == '\0';
-}
-
 void text_label(struct text *text, const char *value)
 {
+	const char *end = value;
 	char *words;
 
-	if (is_plain(value)) {
-		text_add(text, value, strlen(value));
+	while (*end >= ' ' && *end <= '~' && *end != '"' && *end != '\\')
+		end++;
+	if (*end == '\0') { /* nothing to escape, as in most names */
+		text_add(text, value, (size_t)(end - value));
 		return;
 	}
 	words = printable_copy(value, "\\u");

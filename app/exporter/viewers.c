@@ -210,20 +210,15 @@ static void send_to_viewer(struct viewer *viewer, struct picture *picture, const
 	}
 }
 
-static json_int_t wall_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (json_int_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 void viewers_send(struct viewers *viewers, struct picture *picture, unsigned interval_ms)
 {
 	struct text group = {0};
 	json_t *json = picture_group(picture);
+	struct timespec now;
 
-	json_object_set_new(json, "at", json_integer(wall_ms()));
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_object_set_new(
+		json, "at", json_integer((json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000));
 	json_object_set_new(json, "interval_ms", json_integer(interval_ms));
 	write_event(&group, "group", json);
 	for (unsigned i = 0; i < VIEWERS_MOST && group.bytes; i++) {

@@ -502,16 +502,6 @@ static void end_slow_ones(struct web *web)
 
 /* --- the daemon ------------------------------------------------------------------------------- */
 
-static struct MHD_Daemon *start_daemon(struct web *web, int fd)
-{
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-		answer_request, web, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)SLOTS_ALL, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, web, MHD_OPTION_NOTIFY_COMPLETED,
-		note_answered, web, MHD_OPTION_END);
-}
-
 /* Frees all members that are allocated. */
 static void free_web(struct web *web)
 {
@@ -545,7 +535,13 @@ int web_open(const char *address, const struct boxes_options *options,
 	web->viewers = viewers_new();
 	ret = web->picture && web->viewers ? round_open(&web->round, &web->options) : -ENOMEM;
 	if (ret == 0) {
-		web->daemon = start_daemon(web, fd);
+		web->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+			NULL, answer_request, web, MHD_OPTION_LISTEN_SOCKET, fd,
+			MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS_ALL,
+			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+			MHD_OPTION_NOTIFY_CONNECTION, note_connection, web,
+			MHD_OPTION_NOTIFY_COMPLETED, note_answered, web, MHD_OPTION_END);
 		ret = web->daemon ? 0 : -ENOMEM;
 	}
 	if (ret) {
