@@ -134,19 +134,13 @@ static bool drops_tcp(const struct policy *policy)
 		       (policy->action == ACTION_MARK && policy->mark == MARK_ECN));
 }
 
-/* Returns the depth that TCP needs if all its flows are at any of the limiters, bytes. */
-static uint64_t tcp_needs(const struct policy *policy, unsigned n_limiters)
-{
-	uint64_t most = TCP_BPS * n_limiters;
-	uint64_t limit = policy->limit_bps < most ? policy->limit_bps : most;
-
-	return in_time(limit, depth_ms(policy));
-}
-
 static void warn_tcp(struct reader *reader, const struct json_path *at, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters)
 {
-	uint64_t time = tcp_needs(policy, n_limiters), few = FEW_FRAMES * frame;
+	/* All flows of TCP can be at any of the limiters. */
+	const uint64_t most = TCP_BPS * n_limiters;
+	const uint64_t limit = policy->limit_bps < most ? policy->limit_bps : most;
+	uint64_t time = in_time(limit, depth_ms(policy)), few = FEW_FRAMES * frame;
 	uint64_t parts = is_parted(policy) ? FRAMES * frame * n_limiters : 0;
 	char text[UNITS_TEXT_MAX];
 

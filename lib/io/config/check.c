@@ -223,21 +223,16 @@ static void check_key(struct reader *reader, const struct gossip_config *gossip)
 		reader_report(reader, &key_file, MESSAGE(KEY_FILE_MISSING), gossip->n_roster);
 }
 
-static bool has_public_key(const struct peer_config *peer)
-{
-	return memcmp(peer->public_key, &(const uint8_t[CONFIG_PUBLIC_KEY]){0},
-		       CONFIG_PUBLIC_KEY) != 0;
-}
-
 /* All limiters have identities, or none has: a pair of keys needs both. */
 static void check_identities(struct reader *reader, const struct gossip_config *gossip)
 {
+	static const uint8_t no_key[CONFIG_PUBLIC_KEY];
 	struct json_path file = {.parent = &path_gossip, .key = "identity_file"};
 	bool own = reader_has(reader, &path_gossip, "identity_file");
 	unsigned with = 0, without = gossip->n_roster;
 
 	for (unsigned i = gossip->n_roster; i-- > 0;) {
-		if (has_public_key(&gossip->roster[i]))
+		if (memcmp(gossip->roster[i].public_key, no_key, sizeof(no_key)) != 0)
 			with++;
 		else
 			without = i;

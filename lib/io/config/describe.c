@@ -89,19 +89,6 @@ static void describe_wires(const struct config *config, FILE *out)
 	}
 }
 
-static void describe_peers(const struct gossip_config *gossip, FILE *out)
-{
-	char text[ADDRESS_TEXT_MAX];
-
-	for (unsigned i = 0; i < gossip->n_roster; i++) {
-		const struct peer_config *peer = &gossip->roster[i];
-
-		fprintf(out, "  %s at %s%s\n", peer->name,
-			address_format(&peer->address, text, sizeof(text)),
-			i == gossip->self ? " (this limiter)" : "");
-	}
-}
-
 static const char *estimator_words(const struct gossip_config *gossip)
 {
 	static const char *const words[] = {
@@ -141,7 +128,13 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 		return;
 	}
 	fprintf(out, "group: N = %u limiters\n", gossip->n_roster);
-	describe_peers(gossip, out);
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		const struct peer_config *peer = &gossip->roster[i];
+
+		fprintf(out, "  %s at %s%s\n", peer->name,
+			address_format(&peer->address, address, sizeof(address)),
+			i == gossip->self ? " (this limiter)" : "");
+	}
 	describe_keys(gossip, out);
 	fprintf(out, "  listens on %s\n",
 		address_format(&gossip->listen, address, sizeof(address)));
@@ -224,14 +217,6 @@ static void describe_matches(const struct config *config, const struct policy *p
 	}
 	if (n > shown)
 		fprintf(out, "    or by %u more matches\n", n - shown);
-}
-
-static void describe_sources(const struct policy *policy, FILE *out)
-{
-	if (policy->per_v4 == 0)
-		return;
-	fprintf(out, "  for each source: IPv4 by /%u, IPv6 by /%u; %u sources a worker\n",
-		policy->per_v4, policy->per_v6, policy->sources);
 }
 
 static void describe_shape(const struct policy *policy, FILE *out)
@@ -454,7 +439,9 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 		fprintf(out, ", over all %u limiters", n);
 	fputc('\n', out);
 	describe_guarantee(policy, n, out);
-	describe_sources(policy, out);
+	if (policy->per_v4 != 0)
+		fprintf(out, "  for each source: IPv4 by /%u, IPv6 by /%u; %u sources a worker\n",
+			policy->per_v4, policy->per_v6, policy->sources);
 	describe_meter(policy, out);
 	describe_schedule(policy, out);
 	describe_shape(policy, out);
@@ -504,14 +491,6 @@ static void describe_policy(const struct config *config, const struct policy *po
 	describe_place(config, policy, out);
 }
 
-static void describe_tunnels(const struct tunnels *tunnels, FILE *out)
-{
-	if (tunnels->classify == TUNNELS_INNER)
-		fprintf(out,
-			"tunnels: packets inside GRE, VXLAN (UDP port %u) and IP in IP are classified\n",
-			tunnels->vxlan_port);
-}
-
 /*
  * Writes one line for all policies that need fields which a fragment, or a long chain, does not
  * show.
@@ -537,7 +516,10 @@ void config_describe(const struct config *config, FILE *out)
 	describe_wires(config, out);
 	describe_gossip(&config->gossip, out);
 	describe_ledger(config, out);
-	describe_tunnels(&config->tunnels, out);
+	if (config->tunnels.classify == TUNNELS_INNER)
+		fprintf(out,
+			"tunnels: packets inside GRE, VXLAN (UDP port %u) and IP in IP are classified\n",
+			config->tunnels.vxlan_port);
 	describe_unparsed(config, out);
 	if (config->shadow)
 		fputs("shadow: nothing is enforced, every packet passes\n", out);

@@ -117,8 +117,15 @@ static void describe_overlay(const struct config *config, FILE *out)
 		fprintf(out, "  in the tree of quotas at most %u each\n", ledger->tree_degree);
 }
 
-static void describe_etcd(const struct ledger_config *ledger, FILE *out)
+void describe_ledger(const struct config *config, FILE *out)
 {
+	const struct ledger_config *ledger = &config->ledger;
+
+	if (!config_needs_ledger(config))
+		return;
+	fprintf(out, "ledger: store %s\n", ledger->store);
+	if (config->gossip.n_roster > 1)
+		describe_overlay(config, out);
 	if (ledger->n_etcd == 0)
 		return;
 	fprintf(out, "  totals in etcd below %s:", ledger->etcd_prefix);
@@ -127,14 +134,4 @@ static void describe_etcd(const struct ledger_config *ledger, FILE *out)
 	if (ledger->etcd_user[0] != '\0')
 		fprintf(out, ", as user %s", ledger->etcd_user);
 	fputc('\n', out);
-}
-
-void describe_ledger(const struct config *config, FILE *out)
-{
-	if (!config_needs_ledger(config))
-		return;
-	fprintf(out, "ledger: store %s\n", config->ledger.store);
-	if (config->gossip.n_roster > 1)
-		describe_overlay(config, out);
-	describe_etcd(&config->ledger, out);
 }

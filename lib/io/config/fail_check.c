@@ -41,15 +41,6 @@ static void check_ports(
 	}
 }
 
-static void check_policies(
-	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
-{
-	const struct policy *policy = find_hard(config, i);
-
-	if (policy)
-		reader_report(reader, at, MESSAGE(FAIL_OPEN_HARD), policy->name);
-}
-
 /* The XDP data plane has both ports of a wire, or none. */
 static void check_plane(struct reader *reader, const struct json_path *path,
 	const struct config *config, unsigned i)
@@ -113,11 +104,14 @@ static void check_fail(struct reader *reader, const struct json_path *wire,
 {
 	const struct json_path at = {.parent = wire, .key = "fail"};
 	const struct json_path after = {.parent = wire, .key = "fail_after"};
+	const struct policy *hard;
 
 	switch (config->wires[i].fail) {
 	case FAIL_OPEN:
 		check_ports(reader, &at, config, i);
-		check_policies(reader, &at, config, i);
+		hard = find_hard(config, i);
+		if (hard)
+			reader_report(reader, &at, MESSAGE(FAIL_OPEN_HARD), hard->name);
 		break;
 	case FAIL_LAST_LIMITS:
 		check_last_limits(reader, &at, config, i);

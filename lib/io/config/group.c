@@ -78,22 +78,9 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 	reader->vocabulary = vocabulary;
 }
 
-/* Virtual time has no time of day. */
-static void refuse_schedules(struct reader *reader, const struct group *group)
-{
-	static const struct json_path policies = {.key = "policies"};
-
-	for (unsigned i = 0; i < group->n_policies; i++) {
-		struct json_path policy = {.parent = &policies, .index = i};
-		struct json_path at = {.parent = &policy, .key = "schedule"};
-
-		if (reader_has(reader, &policy, at.key))
-			reader_report(reader, &at, MESSAGE(SCENARIO_SCHEDULE));
-	}
-}
-
 void group_check(struct reader *reader, struct group *group, unsigned n_limiters)
 {
+	static const struct json_path policies = {.key = "policies"};
 	struct key keys[SIMULATED_KEYS_MAX] = {0};
 
 	group->gossip.n_roster = n_limiters;
@@ -105,7 +92,13 @@ void group_check(struct reader *reader, struct group *group, unsigned n_limiters
 	policies_complete(reader, group->policies, group->n_policies, n_limiters);
 	policies_check(reader, group->policies, group->n_policies, n_limiters);
 	guarantee_check_gossip(reader, &group->gossip, group->policies, group->n_policies);
-	refuse_schedules(reader, group);
+	for (unsigned i = 0; i < group->n_policies; i++) {
+		struct json_path policy = {.parent = &policies, .index = i};
+		struct json_path at = {.parent = &policy, .key = "schedule"};
+
+		if (reader_has(reader, &policy, at.key)) /* virtual time has no time of day */
+			reader_report(reader, &at, MESSAGE(SCENARIO_SCHEDULE));
+	}
 }
 
 void group_free(struct group *group)

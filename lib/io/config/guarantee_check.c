@@ -102,21 +102,14 @@ void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 		policy->count == COUNT_BYTES ? "bytes a second" : "numbers in its time");
 }
 
-static void check_quota_burst(
-	struct reader *reader, const struct json_path *path, const struct policy *policy)
-{
-	struct json_path burst = {.parent = path, .key = "burst"};
-
-	(void)policy;
-	if (reader_has(reader, path, "burst") && !reader_has(reader, path, "limit"))
-		reader_report(reader, &burst, MESSAGE(BURST_NEEDS_LIMIT));
-}
-
 void guarantee_check(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
+	struct json_path burst = {.parent = path, .key = "burst"};
+
 	if (policy_is_quota(policy)) {
-		check_quota_burst(reader, path, policy);
+		if (reader_has(reader, path, "burst") && !reader_has(reader, path, "limit"))
+			reader_report(reader, &burst, MESSAGE(BURST_NEEDS_LIMIT));
 		return;
 	}
 	if (policy->allocator != NULL && policy->allocator->moves)
@@ -144,24 +137,18 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 
 #define CHUNKS_OF_TOTAL 10 /* at least, in a limiter's even share of a quota */
 
-static void warn_total(struct reader *reader, const struct json_path *path,
+void guarantee_warn(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
 	struct json_path at = {.parent = path, .key = "total"};
 	char text[UNITS_TEXT_MAX];
 
-	if (policy->total / CHUNKS_OF_TOTAL / policy->chunk >= n_limiters)
+	if (!policy_is_quota(policy) ||
+		policy->total / CHUNKS_OF_TOTAL / policy->chunk >= n_limiters)
 		return;
 	reader_report(reader, &at, MESSAGE(TOTAL_FEW_CHUNKS), CHUNKS_OF_TOTAL,
 		policy->count == COUNT_BYTES
 			? units_format_size(policy->chunk, text, sizeof(text))
 			: units_format_count(policy->chunk, text, sizeof(text)),
 		n_limiters);
-}
-
-void guarantee_warn(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, unsigned n_limiters)
-{
-	if (policy_is_quota(policy))
-		warn_total(reader, path, policy, n_limiters);
 }

@@ -58,12 +58,6 @@ static json_t *choice_words(const struct choice *choices)
 	return words;
 }
 
-static bool is_choice(const struct key *key)
-{
-	return key->read == read_choice || key->read == read_marked_choice ||
-	       (key->form != NULL && strcmp(key->form, "choice") == 0);
-}
-
 /*
  * Returns the type of a row whose reader is in json/read.h, with its parameters. NULL: another
  * reader.
@@ -74,6 +68,8 @@ static json_t *type_of(const struct key *key)
 	const struct integer_range *integer = key->detail;
 	const struct real_range *real = key->detail;
 	const struct list *list = key->detail;
+	const bool is_choice = key->read == read_choice || key->read == read_marked_choice ||
+			       (key->form != NULL && strcmp(key->form, "choice") == 0);
 
 	if (key->read == read_bool)
 		return json_pack("{s:s}", "type", "boolean");
@@ -93,22 +89,13 @@ static json_t *type_of(const struct key *key)
 			(json_int_t)quantity->max);
 	if (key->read == read_list)
 		return json_pack("{s:s, s:i}", "type", "list", "max", (int)list->max);
-	if (is_choice(key))
+	if (is_choice)
 		return json_pack(
 			"{s:s, s:o}", "type", "choice", "values", choice_words(key->detail));
 	if (key->read == read_text || (key->form != NULL && strcmp(key->form, "text") == 0))
 		return json_pack("{s:s, s:s, s:i}", "type", "text", "what", key->expected, "bytes",
 			(int)key->size - 1);
 	return key->form != NULL ? json_pack("{s:s}", "type", key->form) : NULL;
-}
-
-/* Adds the names of allocators and indicators, which lib/control defines. */
-static void add_names(json_t *row, const struct key *key)
-{
-	if (key->form != NULL && strcmp(key->form, "allocator") == 0)
-		json_object_set_new(row, "names", json_string(allocator_names()));
-	if (key->form != NULL && strcmp(key->form, "indicator") == 0)
-		json_object_set_new(row, "names", json_string(gdrl_indicator_names()));
 }
 
 static void add_words(json_t *row, const struct key *key)
@@ -183,7 +170,11 @@ static int print_row(const struct key *key, const struct key *keys, const char *
 		json_object_set_new(row, "group", json_string(key->group));
 	if (key->secret)
 		json_object_set_new(row, "secret", json_true());
-	add_names(row, key);
+	/* lib/control defines the names of allocators and indicators. */
+	if (key->form != NULL && strcmp(key->form, "allocator") == 0)
+		json_object_set_new(row, "names", json_string(allocator_names()));
+	if (key->form != NULL && strcmp(key->form, "indicator") == 0)
+		json_object_set_new(row, "names", json_string(gdrl_indicator_names()));
 	add_words(row, key);
 	add_relations(row, key, keys);
 	rc = json_dumpf(row, out, JSON_COMPACT | JSON_SORT_KEYS);

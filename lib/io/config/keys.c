@@ -56,40 +56,22 @@ static bool same_eal(const struct key *key, const void *a, const void *b)
 	return same;
 }
 
-static void read_worker(
-	struct reader *reader, const struct json_path *path, json_t *value, struct config *config)
-{
-	json_int_t cpu = json_integer_value(value);
-
-	if (!json_is_integer(value) || cpu < 0 || cpu > CPU_MAX) {
-		reader_report(reader, path, MESSAGE(CPU_RANGE), CPU_MAX);
-		return;
-	}
-	config->workers[config->n_workers++] = (unsigned)cpu;
-}
-
-/* Reads "2-5,8", in the kernel's format, from 1 to CONFIG_WORKERS_MAX CPUs. */
-static void read_cpu_list(
-	struct reader *reader, const struct json_path *path, json_t *value, struct config *config)
-{
-	int n = cpu_list_parse(
-		json_string_value(value), CPU_MAX, config->workers, CONFIG_WORKERS_MAX);
-
-	if (n > 0)
-		config->n_workers = (unsigned)n;
-	else
-		reader_report(reader, path, MESSAGE(WORKERS_VALUE), CONFIG_WORKERS_MAX, CPU_MAX);
-}
-
 static void read_workers(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct config *config = base;
 	size_t i, n = json_array_size(value);
 	json_t *element;
+	int n_listed;
 
-	if (json_is_string(value)) {
-		read_cpu_list(reader, path, value, config);
+	if (json_is_string(value)) { /* "2-5,8", the kernel's format */
+		n_listed = cpu_list_parse(
+			json_string_value(value), CPU_MAX, config->workers, CONFIG_WORKERS_MAX);
+		if (n_listed > 0)
+			config->n_workers = (unsigned)n_listed;
+		else
+			reader_report(
+				reader, path, MESSAGE(WORKERS_VALUE), CONFIG_WORKERS_MAX, CPU_MAX);
 		return;
 	}
 	if (n == 0 || n > CONFIG_WORKERS_MAX) {
@@ -99,8 +81,12 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 	config->n_workers = 0; /* drops the default */
 	json_array_foreach (value, i, element) {
 		struct json_path at = {.parent = path, .index = i};
+		json_int_t cpu = json_integer_value(element);
 
-		read_worker(reader, &at, element, config);
+		if (json_is_integer(element) && cpu >= 0 && cpu <= CPU_MAX)
+			config->workers[config->n_workers++] = (unsigned)cpu;
+		else
+			reader_report(reader, &at, MESSAGE(CPU_RANGE), CPU_MAX);
 	}
 }
 

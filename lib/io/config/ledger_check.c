@@ -96,16 +96,6 @@ static unsigned root_of(unsigned *parent, unsigned at)
 	return at;
 }
 
-static void join_components(unsigned *parent, unsigned a, unsigned b)
-{
-	a = root_of(parent, a);
-	b = root_of(parent, b);
-	if (a < b)
-		parent[b] = a;
-	else
-		parent[a] = b;
-}
-
 /* Rejects edges that split the group into parts, because no capacity could move between them. */
 static void check_connected(struct reader *reader, const struct config *config)
 {
@@ -116,8 +106,13 @@ static void check_connected(struct reader *reader, const struct config *config)
 	reader->no_memory |= parent == NULL;
 	for (unsigned i = 0; parent && i < n; i++)
 		parent[i] = i;
-	for (unsigned i = 0; parent && i < ledger->n_edges; i++)
-		join_components(parent, ledger->edges[i].a, ledger->edges[i].b);
+	for (unsigned i = 0; parent && i < ledger->n_edges; i++) {
+		const unsigned a = root_of(parent, ledger->edges[i].a);
+		const unsigned b = root_of(parent, ledger->edges[i].b);
+
+		/* Joins the two parts; the smaller root remains. */
+		parent[a < b ? b : a] = a < b ? a : b;
+	}
 	for (unsigned i = 1; parent && i < n; i++) {
 		if (root_of(parent, i) == 0)
 			continue;

@@ -147,17 +147,6 @@ static const struct key overlay_keys[] = {
 	{0},
 };
 
-static size_t count_keys(json_t *object)
-{
-	const char *name;
-	json_t *member;
-	size_t n = 0;
-
-	json_object_foreach (object, name, member)
-		n += !key_is_remark(name);
-	return n;
-}
-
 static void read_ledger_overlay(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -165,10 +154,15 @@ static void read_ledger_overlay(struct reader *reader, const struct json_path *p
 	struct ledger_config *ledger = base;
 	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
 	const char *meant = text != NULL ? suggest_of_list("ring", text, word) : NULL;
+	size_t n_keys = 0;
+	const char *name;
+	json_t *member;
 
+	json_object_foreach (value, name, member)
+		n_keys += !key_is_remark(name);
 	if (text != NULL && strcmp(text, "ring") == 0)
 		ledger->ring = true;
-	else if (json_is_object(value) && count_keys(value) == 1)
+	else if (n_keys == 1)
 		read_keys(reader, path, value, overlay_keys, ledger);
 	else
 		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected,

@@ -35,13 +35,6 @@ static const struct key count_burst = {
 	KEY_FIELD(struct policy, burst_bytes),
 };
 
-/* Returns true for rates from one per day to CONFIG_COUNT_MAX per second. */
-static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
-{
-	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
-	       eighths <= 8 * CONFIG_COUNT_MAX * seconds;
-}
-
 static void read_count_rate(
 	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
 {
@@ -50,6 +43,9 @@ static void read_count_rate(
 	uint64_t eighths = 0;
 	uint32_t seconds = 1;
 	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
+	/* From one per day to CONFIG_COUNT_MAX per second. */
+	const bool is_in_range = (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
+				 eighths <= 8 * CONFIG_COUNT_MAX * seconds;
 
 	if (rc == -EINVAL) {
 		reader_report(reader, path, MESSAGE(WRONG_COUNT_RATE),
@@ -57,7 +53,7 @@ static void read_count_rate(
 	} else if (rc == -EDOM) {
 		reader_report(reader, path, MESSAGE(COUNT_RATE_FRACTION),
 			units_nearest_count_rate(text, nearest, sizeof(nearest)));
-	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
+	} else if (rc == -ERANGE || !is_in_range) {
 		reader_report(reader, path, MESSAGE(OUT_OF_RANGE), "1/d to 1G/s");
 	} else {
 		policy->limit_bps = eighths;

@@ -261,11 +261,6 @@ static unsigned side_count(const struct prefix_list *list)
 	return list->n > 0 ? list->n : 1;
 }
 
-static bool families_meet(const struct prefix *a, const struct prefix *b)
-{
-	return a->family == 0 || b->family == 0 || a->family == b->family;
-}
-
 /* Appends a match for each pair of prefixes of one family. */
 static void append_pairs(
 	struct reader *reader, const struct match_parts *parts, struct match_list *list)
@@ -276,7 +271,8 @@ static void append_pairs(
 		match.dst = *side_prefix(&parts->dst, &parts->match.dst, d);
 		for (unsigned s = 0; s < side_count(&parts->src); s++) {
 			match.src = *side_prefix(&parts->src, &parts->match.src, s);
-			if (!families_meet(&match.src, &match.dst))
+			if (match.src.family != 0 && match.dst.family != 0 &&
+				match.src.family != match.dst.family)
 				continue;
 			if (!match_list_grow(list)) {
 				reader->no_memory = true;
@@ -322,21 +318,6 @@ static void read_match_object(
 	free(parts.dst.all);
 }
 
-static void read_match_array(
-	struct reader *reader, const struct json_path *path, json_t *value, struct match_list *list)
-{
-	json_t *element;
-	size_t i;
-
-	if (json_array_size(value) == 0)
-		reader_report(reader, path, MESSAGE(MATCH_EMPTY));
-	json_array_foreach (value, i, element) {
-		struct json_path at = {.parent = path, .index = i};
-
-		read_match_object(reader, &at, element, list);
-	}
-}
-
 /* Moves the list's memory to the policy. */
 static void take_matches(struct policy *policy, struct match_list *list)
 {
@@ -362,14 +343,21 @@ void read_matches(struct reader *reader, const struct json_path *path, json_t *v
 	struct policy *policy = base;
 	struct match_list list = {0};
 	unsigned errors = reader->errors;
+	json_t *element;
+	size_t i;
 
 	(void)key;
 	policy->match.wire = CONFIG_ANY;
 	if (value == NULL)
 		return;
-	if (json_is_array(value))
-		read_match_array(reader, path, value, &list);
-	else
+	if (json_is_array(value) && json_array_size(value) == 0)
+		reader_report(reader, path, MESSAGE(MATCH_EMPTY));
+	json_array_foreach (value, i, element) {
+		struct json_path at = {.parent = path, .index = i};
+
+		read_match_object(reader, &at, element, &list);
+	}
+	if (!json_is_array(value))
 		read_match_object(reader, path, value, &list);
 	if (reader->errors != errors || reader->no_memory)
 		policy->match.wire = WIRE_REFUSED;

@@ -135,13 +135,6 @@ static void refuse_places(struct reader *reader, struct policy *policies, unsign
 			policies[i].parent = PARENT_REFUSED;
 }
 
-static void count_sharers(struct policy *policies, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (policy_has_part(policies, i))
-			policies[policy_divider(policies, i)].sharers++;
-}
-
 /* If a parent has an error, a policy without a match might be meant as that parent. */
 static void count_levels(const struct reader *reader, struct policy *policies, unsigned n)
 {
@@ -153,22 +146,15 @@ static void count_levels(const struct reader *reader, struct policy *policies, u
 		if (policies[i].parent >= 0)
 			policies[policies[i].parent].children++;
 	}
-	count_sharers(policies, n);
+	for (unsigned i = 0; i < n; i++)
+		if (policy_has_part(policies, i))
+			policies[policy_divider(policies, i)].sharers++;
 	for (unsigned i = 0; i < n; i++) {
 		struct json_path path = {.parent = &path_policies, .index = i};
 
 		if (policies[i].children > 0 || refused)
 			policies[i].unmatched = !reader_has(reader, &path, "match");
 	}
-}
-
-/* A packet of a child counts for all policies above it. */
-static void note_hard(struct policy *policies, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		for (int at = policies[i].parent; at >= 0; at = policies[at].parent)
-			policies[i].under_hard |= policy_is_hard(&policies[at]) ||
-						  policy_is_quota(&policies[at]);
 }
 
 /* Writes a rate in the unit of a policy. */
@@ -243,7 +229,11 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	refuse_places(reader, policies, n, refused);
 	free(refused);
 	count_levels(reader, policies, n);
-	note_hard(policies, n);
+	/* A packet of a child counts for all policies above it. */
+	for (unsigned i = 0; i < n; i++)
+		for (int at = policies[i].parent; at >= 0; at = policies[at].parent)
+			policies[i].under_hard |= policy_is_hard(&policies[at]) ||
+						  policy_is_quota(&policies[at]);
 	complete_guaranteed(reader, policies, n);
 }
 

@@ -149,22 +149,13 @@ static void expect_of(struct reader *reader, const struct json_path *path, const
 		reader_report(reader, &at, MESSAGE(NOT_WITH_SHAPE), words);
 }
 
-static void check_codel(
-	struct reader *reader, const struct json_path *path, const struct shape_config *shape)
-{
-	struct json_path at = {.parent = path, .key = "shape"};
-	struct json_path target = {.parent = &at, .key = "target"};
-
-	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
-		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_INTERVAL));
-	else if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->delay_ns)
-		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_DELAY));
-}
-
 static void check_shape(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	const struct allocator *allocator = policy->allocator;
+	const struct shape_config *shape = &policy->shape;
+	struct json_path at = {.parent = path, .key = "shape"};
+	struct json_path target = {.parent = &at, .key = "target"};
 	char meters[METERS_TEXT_MAX];
 
 	if (!policy_is_shaped(policy))
@@ -177,17 +168,10 @@ static void check_shape(
 		(allocator->drains || allocator == &allocator_grd || allocator->counts_units))
 		reader_report(reader, &(const struct json_path){.parent = path, .key = "allocator"},
 			MESSAGE(ALLOCATOR_EXCLUDES_SHAPE));
-	check_codel(reader, path, &policy->shape);
-}
-
-/* Rejects names that commands could mistake for an option; "-" means no policy. */
-static void check_name(
-	struct reader *reader, const struct json_path *path, const struct policy *policy)
-{
-	struct json_path at = {.parent = path, .key = "name"};
-
-	if (policy->name[0] == '-')
-		reader_report(reader, &at, MESSAGE(NAME_LIKE_OPTION));
+	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_INTERVAL));
+	else if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->delay_ns)
+		reader_report(reader, &target, MESSAGE(TARGET_ABOVE_DELAY));
 }
 
 void policies_check(
@@ -197,10 +181,12 @@ void policies_check(
 		check_unique(reader, &names[i], policies, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct json_path path = {.parent = &path_policies, .index = i};
+		struct json_path name = {.parent = &path, .key = "name"};
 
 		if (!json_is_object(json_path_find(reader->root, &path)))
 			continue;
-		check_name(reader, &path, &policies[i]);
+		if (policies[i].name[0] == '-') /* an option, or "-" for no policy, in commands */
+			reader_report(reader, &name, MESSAGE(NAME_LIKE_OPTION));
 		keys_check(reader, &path, policy_keys, &policies[i]);
 		check_allocator(reader, &path, &policies[i], n_limiters);
 		check_meter(reader, &path, &policies[i]);

@@ -210,23 +210,18 @@ const struct key trial_keys[] = {
 	{0},
 };
 
-static bool has_any_key(const json_t *object, const struct key *keys)
-{
-	for (const struct key *key = keys; key->name != NULL; key++)
-		if (json_object_get(object, key->name) != NULL)
-			return true;
-	return false;
-}
-
 static void read_trial(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct policy *policy = base, tried = {.count = policy->count, .meter = METER_DEFAULT};
 	unsigned errors = reader->errors;
+	bool has_key = false;
 
 	(void)key;
 	read_keys(reader, path, value, trial_keys, &tried);
-	if (reader->errors == errors && !has_any_key(value, trial_keys))
+	for (const struct key *each = trial_keys; each->name != NULL; each++)
+		has_key |= json_object_get(value, each->name) != NULL;
+	if (reader->errors == errors && !has_key)
 		reader_report(reader, path, MESSAGE(TRIAL_EMPTY));
 	policy->trial = (struct trial_config){
 		.set = json_is_object(value),

@@ -109,29 +109,21 @@ static bool is_port(const char *name, const json_t *member)
 	return !key_is_remark(name) || json_is_object(member);
 }
 
-static size_t count_ports(json_t *ports)
-{
-	const char *name;
-	json_t *member;
-	size_t n = 0;
-
-	json_object_foreach (ports, name, member)
-		n += is_port(name, member);
-	return n;
-}
-
 void read_port_configs(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct port_config *port;
 	const char *name;
 	json_t *member;
+	size_t n = 0;
 
 	if (!json_is_object(value)) {
 		reader_report(reader, path, MESSAGE(WRONG_VALUE), key->expected, "");
 		return;
 	}
-	port = list_allocate(reader, path, key, base, count_ports(value));
+	json_object_foreach (value, name, member)
+		n += is_port(name, member);
+	port = list_allocate(reader, path, key, base, n);
 	if (port == NULL)
 		return;
 	json_object_foreach (value, name, member) {

@@ -45,20 +45,19 @@ static const char *word_of(const struct key *key, const void *base)
 	return choice_value(key, base) == CHOICE_REFUSED ? NULL : "";
 }
 
-static bool has_word(const char *const *words, const char *word)
-{
-	while (*words != NULL && strcmp(*words, word) != 0)
-		words++;
-	return *words != NULL;
-}
-
 /* Returns true if the other key has one of the relation's values. */
 static bool has_value(
 	const struct key_relation *relation, const struct key *other, const void *base)
 {
+	const char *const *value = relation->values;
+	const char *word;
+
 	if (relation->traits != 0)
 		return other->has(choice_value(other, base), relation->traits);
-	return has_word(relation->values, word_of(other, base));
+	word = word_of(other, base);
+	while (*value != NULL && strcmp(*value, word) != 0)
+		value++;
+	return *value != NULL;
 }
 
 static const struct key_relation *find_broken(

@@ -11,14 +11,6 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-/* Returns true if a bucket of the policy's resolution has room for the limit: see kind.h. */
-static bool terms_fit(const struct policy *policy, const struct limit_terms *terms)
-{
-	struct policy other = policy_with_terms(policy, terms);
-
-	return policy_unit_bits(&other) >= policy_unit_bits(policy);
-}
-
 static const struct key terms_keys[] = {
 	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
 	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
@@ -40,7 +32,11 @@ void config_read_terms(struct reader *reader, const struct json_path *path, json
 	if (out->burst_bytes == 0)
 		terms_complete(policy, named, n_limiters, out);
 	terms_check(reader, path, policy, out, n_limiters);
-	if (!reader_failed(reader) && !terms_fit(policy, out))
+	if (reader_failed(reader))
+		return;
+	/* A bucket of the policy's resolution needs room for the limit: see kind.h. */
+	other = policy_with_terms(policy, out);
+	if (policy_unit_bits(&other) < policy_unit_bits(policy))
 		reader_report(reader, &limit, MESSAGE(OVERRIDE_LIMIT));
 }
 

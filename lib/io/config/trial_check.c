@@ -60,13 +60,6 @@ void trial_complete(const struct reader *reader, const struct json_path *path,
 	};
 }
 
-/* Returns false for allocators whose local limit is not a share, which another limit could have. */
-static bool allocator_can_be_tried(const struct policy *policy)
-{
-	return policy->allocator != &allocator_gtb && policy->allocator != &allocator_grd &&
-	       !policy_is_quota(policy);
-}
-
 /* Returns the abilities of which the trial's meter must have one. */
 static unsigned meters_to_try(const struct policy *policy)
 {
@@ -75,26 +68,20 @@ static unsigned meters_to_try(const struct policy *policy)
 	return policy_is_hard(policy) ? METER_HARD : METER_BURST | METER_WINDOW;
 }
 
-/* Returns the setting that restricts the meters of a trial, in words. */
-static const char *words_of_restriction(const struct policy *policy)
-{
-	if (policy_is_shaped(policy))
-		return "with the action \"shape\"";
-	return policy_is_hard(policy) ? "with \"guarantee\": \"hard\"" : "in a trial";
-}
-
 static void check_trial_meter(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *tried)
 {
 	struct json_path at = {.parent = path, .key = "meter"};
+	const char *restriction = policy_is_shaped(policy) ? "with the action \"shape\""
+				  : policy_is_hard(policy) ? "with \"guarantee\": \"hard\""
+							   : "in a trial";
 	char meters[METERS_TEXT_MAX];
 
 	if (tried->meter == CHOICE_REFUSED)
 		return;
 	if (!meter_can(tried->meter, meters_to_try(policy)) || policy_is_coloured(tried))
 		reader_report(reader, &at, MESSAGE(TRIAL_METER),
-			meters_that_but(meters_to_try(policy), METER_COLOURS, meters),
-			words_of_restriction(policy));
+			meters_that_but(meters_to_try(policy), METER_COLOURS, meters), restriction);
 	else if (policy_is_per_source(tried) &&
 		 !meter_can(policy_meter_kind(tried), METER_PER_SOURCE))
 		reader_report(reader, &at, MESSAGE(METER_EXCLUDES_PER));
@@ -105,10 +92,12 @@ static void check_trial_meter(struct reader *reader, const struct json_path *pat
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path at = {.parent = path, .key = "trial"};
+	/* Their local limit is not a share, which another limit could have. */
+	const bool has_no_share = policy->allocator == &allocator_gtb ||
+				  policy->allocator == &allocator_grd || policy_is_quota(policy);
 	struct policy tried;
 
-	if (!policy_has_trial(policy) || policy->allocator == NULL ||
-		!allocator_can_be_tried(policy))
+	if (!policy_has_trial(policy) || policy->allocator == NULL || has_no_share)
 		return;
 	tried = policy_trial(policy);
 	check_trial_meter(reader, &at, policy, &tried);

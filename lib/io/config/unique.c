@@ -72,16 +72,12 @@ static const char *element_at(const struct firsts *firsts, unsigned i)
 	return firsts->base + i * firsts->unique->size;
 }
 
-static uint32_t first_place(const struct firsts *firsts, const void *element)
-{
-	return firsts->unique->hash != NULL ? firsts->unique->hash(element) : 0;
-}
-
 /* Returns the first element equal to this one: itself if no earlier one is. */
 static unsigned find_first(struct firsts *firsts, unsigned i)
 {
 	const char *element = element_at(firsts, i);
-	uint32_t at = first_place(firsts, element) & firsts->mask;
+	const uint32_t hash = firsts->unique->hash != NULL ? firsts->unique->hash(element) : 0;
+	uint32_t at = hash & firsts->mask;
 
 	for (; firsts->places[at] != 0; at = (at + 1) & firsts->mask) {
 		unsigned first = firsts->places[at] - 1;
@@ -93,22 +89,17 @@ static unsigned find_first(struct firsts *firsts, unsigned i)
 	return i;
 }
 
-/* Returns true if a hash of the name must be unique. Equal names have another message. */
-static bool is_hash(const struct unique *unique)
-{
-	return strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
-}
-
 static void report_clashes(struct reader *reader, struct firsts *firsts, unsigned n)
 {
 	const struct unique *unique = firsts->unique;
+	/* A hash of the name must be unique. Equal names have another message. */
+	const bool is_hash = strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
 
 	for (unsigned i = 0; i < n; i++) {
 		const char *element = element_at(firsts, i);
 		unsigned first = unique->is_valid(element) ? find_first(firsts, i) : i;
 
-		if (first != i &&
-			!(is_hash(unique) && strcmp(element_at(firsts, first), element) == 0))
+		if (first != i && !(is_hash && strcmp(element_at(firsts, first), element) == 0))
 			report_clash(reader, unique, firsts->base, first, i);
 	}
 }

@@ -48,15 +48,6 @@ static const char *prefix_remedy(const json_t *value, char remedy[SUGGEST_REMEDY
 	return remedy;
 }
 
-/* ::ffff:0:0/96 and longer prefixes of it exist only in programs; no packet has such a source. */
-static bool is_mapped(const struct prefix *prefix)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return prefix->family == 6 && prefix->length >= 96 &&
-	       memcmp(prefix->addr, mapped, sizeof(mapped)) == 0;
-}
-
 static const char *mapped_remedy(const struct prefix *prefix, char remedy[SUGGEST_REMEDY_MAX])
 {
 	struct prefix meant = {.family = 4, .length = (uint8_t)(prefix->length - 96)};
@@ -69,11 +60,15 @@ static const char *mapped_remedy(const struct prefix *prefix, char remedy[SUGGES
 void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
+	/* ::ffff:0:0/96 and longer prefixes of it exist only in programs, never in a packet. */
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct prefix prefix = {0};
 	int rc = json_is_string(value) ? prefix_parse(json_string_value(value), &prefix) : -EINVAL;
+	const bool is_mapped = rc == 0 && prefix.family == 6 && prefix.length >= 96 &&
+			       memcmp(prefix.addr, mapped, sizeof(mapped)) == 0;
 	char text[PREFIX_TEXT_MAX], remedy[SUGGEST_REMEDY_MAX];
 
-	if (rc == 0 && is_mapped(&prefix))
+	if (is_mapped)
 		reader_report(reader, path, MESSAGE(PREFIX_MAPPED),
 			message_part(mapped_remedy(&prefix, remedy)));
 	else if (rc == -EDOM)

@@ -21,17 +21,6 @@
 #define GRD_LARGE_GROUP      32 /* limiters */
 #define GRD_KEEP_LEAST       0.75
 
-static void warn_mtus(struct reader *reader, const struct config *config, unsigned i)
-{
-	static const struct json_path wires = {.key = "wires"};
-	const struct wire *wire = &config->wires[i];
-	const struct port_config *a = &config->ports[wire->a], *b = &config->ports[wire->b];
-	struct json_path at = {.parent = &wires, .index = i};
-
-	if (a->mtu != b->mtu)
-		reader_report(reader, &at, MESSAGE(MTU_UNEVEN), a->name, a->mtu, b->name, b->mtu);
-}
-
 static void warn_wires(struct reader *reader, const struct config *config)
 {
 	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
@@ -40,8 +29,14 @@ static void warn_wires(struct reader *reader, const struct config *config)
 	if (config->n_wires == 0)
 		reader_report(reader, &wires, MESSAGE(NO_WIRES));
 	for (unsigned i = 0; i < config->n_wires; i++) {
-		used[config->wires[i].a] = used[config->wires[i].b] = true;
-		warn_mtus(reader, config, i);
+		const struct wire *wire = &config->wires[i];
+		const struct port_config *a = &config->ports[wire->a], *b = &config->ports[wire->b];
+		struct json_path at = {.parent = &wires, .index = i};
+
+		used[wire->a] = used[wire->b] = true;
+		if (a->mtu != b->mtu)
+			reader_report(
+				reader, &at, MESSAGE(MTU_UNEVEN), a->name, a->mtu, b->name, b->mtu);
 	}
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
@@ -131,17 +126,6 @@ static void warn_socket(struct reader *reader, const struct config *config)
 		reader_report(reader, &at, MESSAGE(SOCKET_RELATIVE));
 }
 
-static uint64_t largest_port_frame(const struct config *config)
-{
-	uint64_t frame = 0;
-
-	for (unsigned i = 0; i < config->n_ports; i++) {
-		if (config->ports[i].mtu + ETHERNET_BYTES > frame)
-			frame = config->ports[i].mtu + ETHERNET_BYTES;
-	}
-	return frame;
-}
-
 /*
  * Each limiter and each of its workers has its own windows, and at least one packet passes in each.
  */
@@ -177,13 +161,6 @@ static void warn_allocator(struct reader *reader, const struct json_path *path,
 		reader_report(reader, &ewma, MESSAGE(GRD_OSCILLATES));
 }
 
-/* If CPUs of the kernel also decide packets, more policies draw from a shared bucket. */
-static bool workers_share(const struct policy *policy, const struct config *config)
-{
-	return policy_shares_shared_bucket(policy) ||
-	       (config_has_plane(config) && policy_is_one_bucket(policy));
-}
-
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
@@ -191,6 +168,9 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 	struct json_path per = {.parent = path, .key = "per"};
 	struct json_path guarantee = {.parent = path, .key = "guarantee"};
 	unsigned n_workers = config->n_workers;
+	/* If CPUs of the kernel also decide packets, more policies draw from a shared bucket. */
+	const bool workers_share = policy_shares_shared_bucket(policy) ||
+				   (config_has_plane(config) && policy_is_one_bucket(policy));
 
 	burst_warn(reader, path, policy, frame, config->gossip.n_roster);
 	schedule_warn(reader, path, policy, frame, config->gossip.n_roster);
@@ -201,7 +181,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 	warn_windows(reader, path, policy, config);
 	if (policy->per_v4 != 0 && n_workers > 1)
 		reader_report(reader, &per, MESSAGE(PER_OF_WORKERS), n_workers, n_workers);
-	if (policy_is_hard(policy) && n_workers > 1 && !workers_share(policy, config))
+	if (policy_is_hard(policy) && n_workers > 1 && !workers_share)
 		reader_report(reader, &guarantee, MESSAGE(HARD_OF_WORKERS), n_workers);
 	guarantee_warn(reader, path, policy, config->gossip.n_roster);
 	warn_allocator(reader, path, policy, config->gossip.n_roster);
@@ -210,14 +190,17 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 static void warn_policies(struct reader *reader, const struct config *config)
 {
 	static const struct json_path policies = {.key = "policies"};
-	uint64_t frame = largest_port_frame(config);
+	uint64_t largest = 0;
 
+	for (unsigned i = 0; i < config->n_ports; i++)
+		if (config->ports[i].mtu + ETHERNET_BYTES > largest)
+			largest = config->ports[i].mtu + ETHERNET_BYTES;
 	if (config->n_policies == 0 && config_drops(config) == 0)
 		reader_report(reader, &policies, MESSAGE(NO_POLICIES));
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		struct json_path at = {.parent = &policies, .index = i};
 
-		warn_policy(reader, &at, &config->policies[i], config, frame);
+		warn_policy(reader, &at, &config->policies[i], config, largest);
 		level_warn(reader, &at, config->policies, i);
 	}
 }
