@@ -53,22 +53,17 @@ static int read_whole_file(int fd, char **text, size_t *len)
 	}
 }
 
-/*
- * Returns true for a pipe without a name, as in a shell's <(COMMAND): another process writes to it.
- */
-static bool is_pipe(int fd, const struct stat *state)
-{
-	struct statfs fs;
-
-	return S_ISFIFO(state->st_mode) && fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
-}
-
 /* Rejects a named pipe or a device, which could delay a start forever. */
 static int check_type(int fd, const struct stat *state)
 {
+	struct statfs fs;
+	/* A pipe without a name, as in a shell's <(COMMAND): another process writes to it. */
+	const bool is_unnamed_pipe = S_ISFIFO(state->st_mode) && fstatfs(fd, &fs) == 0 &&
+				     fs.f_type == PIPEFS_MAGIC;
+
 	if (S_ISREG(state->st_mode) || S_ISDIR(state->st_mode))
 		return 0;
-	if (!is_pipe(fd, state))
+	if (!is_unnamed_pipe)
 		return -EMEDIUMTYPE;
 	return fcntl(fd, F_SETFL, 0) < 0 ? -errno : 0;
 }

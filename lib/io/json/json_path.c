@@ -12,17 +12,6 @@
 
 #define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-/* Escapes DEL, which Jansson does not escape. */
-static void print_escaped(const char *text, size_t len, FILE *out)
-{
-	for (; len > 0; len--, text++) {
-		if (*text == 0x7f)
-			fputs("\\u007F", out);
-		else
-			fputc(*text, out);
-	}
-}
-
 /* Escapes to ASCII, so that a hostile file cannot send control sequences to a terminal or a log. */
 static void print_scalar(const json_t *value, FILE *out)
 {
@@ -32,7 +21,12 @@ static void print_scalar(const json_t *value, FILE *out)
 
 	if (text == NULL)
 		fputs("(out of memory)", out);
-	print_escaped(text, len <= FOUND_MAX ? len : FOUND_MAX, out);
+	for (size_t i = 0; i < len && i < FOUND_MAX; i++) {
+		if (text[i] == 0x7f) /* DEL, which Jansson does not escape */
+			fputs("\\u007F", out);
+		else
+			fputc(text[i], out);
+	}
 	if (len > FOUND_MAX)
 		fputs(json_is_string(value) ? "...\"" : "...", out);
 	free(text);
@@ -63,18 +57,12 @@ char *json_found_text(const json_t *value)
 	return text;
 }
 
-static bool is_word(const char *key)
-{
-	size_t len = strlen(key);
-
-	return len > 0 && len <= FOUND_MAX && strspn(key, WORD_CHARS) == len;
-}
-
 static void print_key(const struct json_path *path, FILE *out)
 {
+	const size_t len = strlen(path->key);
 	json_t *key;
 
-	if (is_word(path->key)) {
+	if (len > 0 && len <= FOUND_MAX && strspn(path->key, WORD_CHARS) == len) {
 		fprintf(out, "%s%s", path->parent != NULL ? "." : "", path->key);
 		return;
 	}
@@ -129,16 +117,6 @@ static size_t key_length(json_t *object, const char *text)
 	return longest;
 }
 
-/* Removes the separator before the next step, and returns it. */
-static char cut_step(char **end)
-{
-	char separator = **end;
-
-	if (separator)
-		*(*end)++ = '\0';
-	return separator;
-}
-
 const struct json_path *json_path_named(json_t *root, const char *text, struct json_named *named)
 {
 	const struct json_path *above = NULL;
@@ -157,7 +135,9 @@ const struct json_path *json_path_named(json_t *root, const char *text, struct j
 			step->key = at;
 			end = at + key_length(json_path_find(root, above), at);
 		}
-		separator = cut_step(&end);
+		separator = *end;
+		if (separator)
+			*end++ = '\0';
 		at = end;
 		above = step;
 	}

@@ -129,16 +129,6 @@ static bool is_plain_text(const char *line, size_t len)
 	return true;
 }
 
-static size_t count_lines(const char *text, size_t len)
-{
-	size_t n = 1;
-
-	for (const char *at = text; (at = memchr(at, '\n', len - (size_t)(at - text))) != NULL;
-		at++)
-		n++;
-	return n;
-}
-
 /* Appends the text of a line. Returns false if it is not plain text. */
 static bool append_line(struct reader *reader, struct line_list *list, const char *line, size_t len,
 	unsigned number)
@@ -153,10 +143,14 @@ static bool append_line(struct reader *reader, struct line_list *list, const cha
 static void split_lines(struct reader *reader, const struct json_path *path, struct line_list *list,
 	const char *text, size_t len)
 {
-	const char *at = text, *end = text + len;
+	const char *at, *end = text + len;
+	size_t n_lines = 1;
 
+	for (at = text; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+		n_lines++;
+	at = text;
 	list->array = json_array();
-	list->lines = malloc(count_lines(text, len) * sizeof(*list->lines));
+	list->lines = malloc(n_lines * sizeof(*list->lines));
 	reader->no_memory |= list->array == NULL || list->lines == NULL;
 	if (len >= strlen(BYTE_MARK) && memcmp(text, BYTE_MARK, strlen(BYTE_MARK)) == 0)
 		at += strlen(BYTE_MARK);

@@ -156,20 +156,6 @@ void read_object(struct reader *reader, const struct json_path *path, json_t *va
 	read_keys(reader, path, value, key->detail, key_field(key, base));
 }
 
-/* Sets the first element, and copies it, because reading the defaults again takes long. */
-static void preset_elements(
-	struct reader *reader, const struct list *list, char *elements, size_t n)
-{
-	if (n == 0)
-		return;
-	if (list->init != NULL)
-		list->init(elements);
-	if (list->keys != NULL)
-		keys_preset(reader, list->keys, elements);
-	for (size_t i = 1; i < n; i++)
-		memcpy(elements + i * list->size, elements, list->size);
-}
-
 void *list_allocate(struct reader *reader, const struct json_path *path, const struct key *key,
 	void *base, size_t n)
 {
@@ -188,7 +174,13 @@ void *list_allocate(struct reader *reader, const struct json_path *path, const s
 	}
 	memcpy(key_field(key, base), &elements, sizeof(elements));
 	memcpy((char *)base + list->count_offset, &count, sizeof(count));
-	preset_elements(reader, list, elements, n);
+	if (n > 0 && list->init != NULL)
+		list->init(elements);
+	if (n > 0 && list->keys != NULL)
+		keys_preset(reader, list->keys, elements);
+	/* Copies the first element, because reading the defaults again takes long. */
+	for (size_t i = 1; i < n; i++)
+		memcpy((char *)elements + i * list->size, elements, list->size);
 	return elements;
 }
 

@@ -145,14 +145,6 @@ void reader_check_duplicates(struct reader *reader)
 		reader->no_memory = true;
 }
 
-static void report_no_memory(const struct reader *reader)
-{
-	if (diagnostics_count(reader->diagnostics, false))
-		diagnostics_report(reader->diagnostics,
-			&(struct diagnostic){.file = reader->documents[0].name}, MESSAGE(NO_MEMORY),
-			strerror(ENOMEM));
-}
-
 static int begin_reader(struct reader *reader, struct document *first, int rc)
 {
 	if (rc < 0)
@@ -225,8 +217,11 @@ int reader_finish(struct reader *reader)
 	int rc = reader->errors > 0 ? -EINVAL : 0;
 
 	if (reader->no_memory) {
-		report_no_memory(reader);
 		rc = -ENOMEM;
+		if (diagnostics_count(reader->diagnostics, false))
+			diagnostics_report(reader->diagnostics,
+				&(struct diagnostic){.file = reader->documents[0].name},
+				MESSAGE(NO_MEMORY), strerror(ENOMEM));
 	}
 	diagnostics_rest(reader->diagnostics, reader->documents[0].name);
 	line_lists_free(reader);

@@ -52,22 +52,17 @@ unsigned suggest_distance(const char *a, const char *b)
 	return edit_distance(a, b);
 }
 
-/* Returns false for words with control characters, which could change a terminal. */
-static bool is_printable(const char *word)
-{
-	while (*word >= ' ' && *word <= '~')
-		word++;
-	return *word == '\0';
-}
-
 /* Two edits in a word of four letters make another word. Letters of another case cost nothing. */
 void suggest_offer(struct suggestion *suggestion, const char *text, const char *word)
 {
+	const char *end = word;
 	unsigned distance;
 
 	if (suggestion->word == NULL)
 		suggestion->best = SUGGEST_DISTANCE + 1;
-	if (strlen(text) > SUGGEST_MAX || strlen(word) > SUGGEST_MAX || !is_printable(word))
+	while (*end >= ' ' && *end <= '~') /* control characters could change a terminal */
+		end++;
+	if (*end != '\0' || strlen(text) > SUGGEST_MAX || strlen(word) > SUGGEST_MAX)
 		return;
 	distance = strcasecmp(text, word) == 0 ? 0 : edit_distance(text, word);
 	if (distance < suggestion->best && 2 * distance < strlen(word)) {

@@ -41,18 +41,15 @@ static bool make_room(struct document_text *text, size_t bytes)
 	return true;
 }
 
-static bool write_bytes(struct document_text *text, const char *bytes, size_t len)
-{
-	if (!make_room(text, len))
-		return false;
-	memcpy(text->at + text->len, bytes, len);
-	text->len += len;
-	return true;
-}
-
 static bool write_words(struct document_text *text, const char *words)
 {
-	return write_bytes(text, words, strlen(words));
+	const size_t len = strlen(words);
+
+	if (!make_room(text, len))
+		return false;
+	memcpy(text->at + text->len, words, len);
+	text->len += len;
+	return true;
 }
 
 /* Writes a scalar, and tries again after making room. */

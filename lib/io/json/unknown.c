@@ -294,14 +294,6 @@ static bool is_place(const char *pattern, const char *place)
 	return *pattern == '\0';
 }
 
-static const struct object *find_object(const struct key_search *search, const char *place)
-{
-	for (unsigned i = 0; i < search->n_objects; i++)
-		if (is_place(search->objects[i].place, place))
-			return &search->objects[i];
-	return NULL;
-}
-
 /* Adds the object at a place, and the objects inside. */
 static void add_objects(
 	struct key_search *search, const char *place, const struct key *keys, const char *heading)
@@ -342,7 +334,9 @@ static void begin_search(struct key_search *search, const struct reader *reader,
 	if (vocabulary == NULL)
 		return;
 	add_objects(search, "", vocabulary->keys, vocabulary->heading);
-	search->object = find_object(search, place);
+	for (unsigned i = 0; search->object == NULL && i < search->n_objects; i++)
+		if (is_place(search->objects[i].place, place))
+			search->object = &search->objects[i];
 }
 
 /* Returns the last rank that a message names together with the surest. */
