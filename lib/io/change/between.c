@@ -24,11 +24,6 @@ struct comparison {
 	unsigned depth;
 };
 
-static bool is_told(const char *key)
-{
-	return strcmp(key, "note") != 0 && strcmp(key, "$schema") != 0;
-}
-
 static void add_change(
 	struct comparison *c, const char *key, const json_t *before, const json_t *now)
 {
@@ -49,14 +44,21 @@ static void add_value(struct comparison *c, const json_t *before, const json_t *
 	add_change(c, key, before, now);
 }
 
-static void compare_values(struct comparison *c, json_t *before, json_t *now);
+static void compare_objects(struct comparison *c, json_t *before, json_t *now);
 
 static void compare_member(struct comparison *c, const char *name, json_t *before, json_t *now)
 {
-	if (!is_told(name))
+	bool deep;
+
+	if (before == now || strcmp(name, "note") == 0 || strcmp(name, "$schema") == 0)
 		return;
 	c->key[c->depth++] = name;
-	compare_values(c, before, now);
+	deep = c->depth < KEY_DEPTH && (json_is_object(before) || json_is_object(now)) &&
+	       (before == NULL || json_is_object(before)) && (now == NULL || json_is_object(now));
+	if (deep)
+		compare_objects(c, before, now);
+	else if (before == NULL || now == NULL || !json_equal(before, now))
+		add_value(c, before, now);
 	c->depth--;
 }
 
@@ -79,20 +81,6 @@ static void compare_objects(struct comparison *c, json_t *before, json_t *now)
 		if (json_object_get(before, name) == NULL)
 			compare_member(c, name, NULL, value);
 	}
-}
-
-static void compare_values(struct comparison *c, json_t *before, json_t *now)
-{
-	bool deep = c->depth < KEY_DEPTH && (json_is_object(before) || json_is_object(now)) &&
-		    (before == NULL || json_is_object(before)) &&
-		    (now == NULL || json_is_object(now));
-
-	if (before == now)
-		return;
-	if (deep)
-		compare_objects(c, before, now);
-	else if (before == NULL || now == NULL || !json_equal(before, now))
-		add_value(c, before, now);
 }
 
 /* A list that is searched by name, normally in the order of its members. */

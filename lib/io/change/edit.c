@@ -29,18 +29,11 @@ static enum verb find_verb(const char *text)
 	return (enum verb)i;
 }
 
-/* The value after the "=". */
-static json_t *parse_edit_value(const char *text)
-{
-	json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-
-	return value != NULL ? value : json_string(text);
-}
-
 static int parse_edit_word(json_t *keys, const char *word, FILE *err)
 {
 	const char *equals = strchr(word, '=');
 	char key[128];
+	json_t *value;
 
 	if (equals == NULL || equals == word || (size_t)(equals - word) >= sizeof(key)) {
 		fprintf(err, "\"%s\": expected KEY=VALUE such as limit=5Mbit/s\n", word);
@@ -55,7 +48,10 @@ static int parse_edit_word(json_t *keys, const char *word, FILE *err)
 				: "duplicate key: give each key once");
 		return -EINVAL;
 	}
-	if (json_object_set_new(keys, key, parse_edit_value(equals + 1)) < 0) {
+	value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	if (value == NULL)
+		value = json_string(equals + 1);
+	if (json_object_set_new(keys, key, value) < 0) {
 		fprintf(err, "\"%s\": expected UTF-8\n", word);
 		return -EINVAL;
 	}
@@ -454,13 +450,6 @@ static int make_edits(struct editing *e, const json_t *edits)
 	return e->wrong > 0 ? -EINVAL : 0;
 }
 
-static int put_policies(json_t *configuration, const struct editing *e)
-{
-	json_t *list = e->removed != NULL ? without_nulls(e->list) : json_incref(e->list);
-
-	return json_object_set_new(configuration, "policies", list) < 0 ? -ENOMEM : 0;
-}
-
 int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err)
 {
 	json_t *policies = json_object_get(configuration, "policies");
@@ -470,8 +459,12 @@ int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err)
 		.listed = json_is_array(edits)};
 	int rc = e.list != NULL && e.by_name != NULL ? make_edits(&e, edits) : -ENOMEM;
 
-	if (rc == 0)
-		rc = put_policies(configuration, &e);
+	if (rc == 0) {
+		json_t *list = e.removed != NULL ? without_nulls(e.list) : json_incref(e.list);
+
+		if (json_object_set_new(configuration, "policies", list) < 0)
+			rc = -ENOMEM;
+	}
 	json_decref(e.list);
 	name_table_destroy(e.by_name);
 	name_table_destroy(e.removed);

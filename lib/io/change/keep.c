@@ -198,14 +198,6 @@ static int read_record_text(int fd, char **text, size_t *len)
 	return 0;
 }
 
-static void digest_of(const char *text, size_t len, char digest[DIGEST_LEN + 1])
-{
-	unsigned char hash[crypto_generichash_BYTES];
-
-	crypto_generichash(hash, sizeof(hash), (const unsigned char *)text, len, NULL, 0);
-	sodium_bin2hex(digest, DIGEST_LEN + 1, hash, sizeof(hash));
-}
-
 /* Parses the second line and the configuration below it. */
 static int parse_record_body(char *body, struct keep_record *record)
 {
@@ -224,11 +216,14 @@ static int parse_record_body(char *body, struct keep_record *record)
 static int parse_record(char *text, size_t len, struct keep_record *record)
 {
 	const size_t words = strlen(HEAD_WORDS), head = words + DIGEST_LEN + 1;
+	unsigned char hash[crypto_generichash_BYTES];
 	char digest[DIGEST_LEN + 1];
 
 	if (len < head || memcmp(text, HEAD_WORDS, words) != 0 || text[head - 1] != '\n')
 		return -EBADMSG;
-	digest_of(text + head, len - head, digest);
+	crypto_generichash(
+		hash, sizeof(hash), (const unsigned char *)text + head, len - head, NULL, 0);
+	sodium_bin2hex(digest, sizeof(digest), hash, sizeof(hash));
 	if (memcmp(text + words, digest, DIGEST_LEN) != 0)
 		return -EBADMSG;
 	return parse_record_body(text + head, record);
@@ -304,12 +299,6 @@ static int make_record_text(
 	return 0;
 }
 
-static void free_record_text(struct record_text *text)
-{
-	free(text->about);
-	free(text->body);
-}
-
 static int sync_records(const struct keep *keep)
 {
 	keep_step(keep);
@@ -348,7 +337,8 @@ int keep_write(
 	rc = make_record_text(&text, about, configuration);
 	if (rc == 0)
 		rc = put_record(keep, &text, name);
-	free_record_text(&text);
+	free(text.about);
+	free(text.body);
 	if (rc < 0) { /* the file exists if only the last sync failed */
 		unlinkat(keep->directory, name, 0);
 		*number = 0;

@@ -29,31 +29,23 @@ static int write_part(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int write_parts(
-	const struct replacement *file, int fd, const struct iovec *parts, unsigned n)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < n; i++) {
-		announce_step(file);
-		rc = write_part(fd, parts[i].iov_base, parts[i].iov_len);
-	}
-	if (rc < 0)
-		return rc;
-	announce_step(file);
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
 int replace_file(const struct replacement *file, const struct iovec *parts, unsigned n)
 {
-	int fd, rc;
+	int fd, rc = 0;
 
 	announce_step(file);
 	fd = openat(file->directory, file->aside,
 		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, file->mode);
 	if (fd < 0)
 		return -errno;
-	rc = write_parts(file, fd, parts, n);
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		announce_step(file);
+		rc = write_part(fd, parts[i].iov_base, parts[i].iov_len);
+	}
+	if (rc == 0) {
+		announce_step(file);
+		rc = fsync(fd) < 0 ? -errno : 0;
+	}
 	close(fd);
 	announce_step(file);
 	if (rc == 0 && renameat(file->directory, file->aside, file->directory, file->name) < 0)

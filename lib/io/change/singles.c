@@ -92,13 +92,6 @@ static bool was_not(const json_t *single)
 	return json_is_null(json_object_get(single, "was"));
 }
 
-static bool is_named(const json_t *single, const struct name_table *by_name)
-{
-	const char *name = json_string_value(json_object_get(single, "policy"));
-
-	return name != NULL && name_table_find(by_name, name) != NAME_NONE;
-}
-
 /* Copies the list without policies that are new and no longer exist. NULL: out of memory. */
 static json_t *without_gone(const json_t *singles, const struct name_table *by_name)
 {
@@ -106,8 +99,10 @@ static json_t *without_gone(const json_t *singles, const struct name_table *by_n
 	size_t i;
 
 	json_array_foreach (singles, i, single) {
-		if ((was_not(single) && !is_named(single, by_name)) ||
-			json_array_append(left, single) == 0)
+		const char *name = json_string_value(json_object_get(single, "policy"));
+		const bool exists = name != NULL && name_table_find(by_name, name) != NAME_NONE;
+
+		if ((was_not(single) && !exists) || json_array_append(left, single) == 0)
 			continue;
 		json_decref(left);
 		return NULL;
