@@ -231,17 +231,6 @@ static void read_rx_queues(uint16_t port, unsigned n, uint8_t state, struct queu
 	}
 }
 
-static void read_tx_queues(uint16_t port, unsigned n, uint8_t state, struct queues *queues)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		struct rte_eth_txq_info info;
-		bool known = rte_eth_tx_queue_info_get(port, i, &info) == 0;
-
-		json_array_append_new(
-			queues->tx_states, json_u64(known ? info.queue_state : state));
-	}
-}
-
 /* Reads the queues. Many software drivers have no state per queue; then it is that of the port. */
 static struct queues read_queues(uint16_t port, const struct rte_eth_dev_info *info)
 {
@@ -250,7 +239,13 @@ static struct queues read_queues(uint16_t port, const struct rte_eth_dev_info *i
 					 : RTE_ETH_QUEUE_STATE_STOPPED;
 
 	read_rx_queues(port, info->nb_rx_queues, state, &queues);
-	read_tx_queues(port, info->nb_tx_queues, state, &queues);
+	for (uint16_t i = 0; i < info->nb_tx_queues; i++) {
+		struct rte_eth_txq_info queue;
+		bool known = rte_eth_tx_queue_info_get(port, i, &queue) == 0;
+
+		json_array_append_new(
+			queues.tx_states, json_u64(known ? queue.queue_state : state));
+	}
 	return queues;
 }
 
@@ -269,21 +264,16 @@ static void put_identity(json_t *object, uint16_t port, const struct rte_eth_dev
 	json_put_u64(object, "mtu", mtu);
 }
 
-static void put_mac(json_t *object, uint16_t port)
+static void put_modes(json_t *object, uint16_t port, const struct rte_eth_dev_info *info,
+	const struct rte_eth_conf *conf, const struct queues *queues)
 {
 	char text[RTE_ETHER_ADDR_FMT_SIZE];
 	struct rte_ether_addr mac = {0};
 
 	rte_eth_macaddr_get(port, &mac);
 	rte_ether_format_addr(text, sizeof(text), &mac);
-	json_object_set_new(object, "mac_addr", json_string(text));
-}
-
-static void put_modes(json_t *object, uint16_t port, const struct rte_eth_dev_info *info,
-	const struct rte_eth_conf *conf, const struct queues *queues)
-{
 	json_put_u64(object, "rx_mbuf_size_min", queues->min_buffer);
-	put_mac(object, port);
+	json_object_set_new(object, "mac_addr", json_string(text));
 	json_put_u64(object, "promiscuous", rte_eth_promiscuous_get(port) == 1);
 	json_put_u64(object, "scattered_rx", queues->scattered);
 	json_put_u64(object, "all_multicast", rte_eth_allmulticast_get(port) == 1);

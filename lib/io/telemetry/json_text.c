@@ -83,26 +83,18 @@ void json_text_real(struct json_text *text, double value)
 		json_text_value(text, json_real(value));
 }
 
-/* Returns the length of a text of ASCII characters that need no escape, otherwise 0. */
-static size_t plain_bytes(const char *value)
-{
-	const char *at = value;
-
-	while (*at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
-		at++;
-	return *at == '\0' ? (size_t)(at - value) : 0;
-}
-
 void json_text_string(struct json_text *text, const char *value)
 {
-	size_t n = plain_bytes(value);
+	const char *end = value;
 
-	if (n == 0) {
+	while (*end >= ' ' && *end <= '~' && *end != '"' && *end != '\\')
+		end++;
+	if (end == value || *end != '\0') { /* empty, or with characters to escape */
 		json_text_value(text, json_string(value));
 		return;
 	}
 	json_text_raw(text, "\"", 1);
-	json_text_raw(text, value, n);
+	json_text_raw(text, value, (size_t)(end - value));
 	json_text_raw(text, "\",", 2);
 }
 

@@ -152,14 +152,6 @@ static char *wrap_text(const char *key, char *value)
 	return text;
 }
 
-/* Removes the terminating NUL that clients in C send, and the newline that shells send. */
-static size_t trimmed_length(const char *request, size_t len)
-{
-	while (len > 0 && memchr("\r\n", request[len - 1], 3) != NULL)
-		len--;
-	return len;
-}
-
 /* Sets the key for the reply to an unknown command: printable ASCII for any request. */
 static void echo_key(const char *request, size_t len, char key[TELEMETRY_MAX_ECHO + 1])
 {
@@ -226,7 +218,9 @@ struct telemetry_reply telemetry_reply(struct telemetry_server *server,
 	json_t *value = NULL;
 	bool is_builtin;
 
-	len = trimmed_length(request, len);
+	/* Clients in C send the terminating NUL, shells a newline. */
+	while (len > 0 && memchr("\r\n", request[len - 1], 3) != NULL)
+		len--;
 	echo_key(request, len, key);
 	if (split_request(request, len, copy, &params))
 		command = find_registered(server, copy, &is_builtin);

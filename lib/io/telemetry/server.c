@@ -64,25 +64,6 @@ static int send_text_with(int fd, const char *text, int given)
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : -errno;
 }
 
-static int send_text(int fd, const char *text)
-{
-	return send_text_with(fd, text, -1);
-}
-
-static ssize_t receive_request(struct telemetry_server *server, int fd, char *request, size_t room)
-{
-	struct iovec data = {request, room};
-	union fd_pass control;
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-	ssize_t len;
-
-	fd_pass_expect(&message, &control);
-	len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (len >= 0)
-		server->taken = fd_pass_take(&message);
-	return len;
-}
-
 struct telemetry_peer telemetry_caller(const struct telemetry_server *server)
 {
 	const struct telemetry_peer self = {.uid = geteuid(), .gid = getegid(), .pid = getpid()};
@@ -163,11 +144,17 @@ static int serve_telemetry_client(
 {
 	/* One byte more than allowed, so that a longer request is detected. */
 	char request[TELEMETRY_MAX_REQUEST + 1];
-	ssize_t len = receive_request(server, client->fd, request, sizeof(request));
+	struct iovec data = {request, sizeof(request)};
+	union fd_pass control;
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	int rc = -EPIPE, fd;
+	ssize_t len;
 
+	fd_pass_expect(&message, &control);
+	len = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	server->taken = fd_pass_take(&message);
 	/* An empty request and the end of the connection both read as 0 bytes. */
 	if (len > 0 || (events & (POLLRDHUP | POLLHUP | POLLERR)) == 0)
 		rc = answer_request(server, client, request, (size_t)len);
@@ -181,7 +168,7 @@ static int send_greeting(int fd)
 {
 	json_t *greeting = telemetry_greeting();
 	char *text = greeting != NULL ? telemetry_text(greeting) : NULL;
-	int rc = text != NULL ? send_text(fd, text) : -ENOMEM;
+	int rc = text != NULL ? send_text_with(fd, text, -1) : -ENOMEM;
 
 	free(text);
 	json_decref(greeting);

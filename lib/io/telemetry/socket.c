@@ -42,26 +42,19 @@ int telemetry_group_find(const char *name, struct telemetry_group *group)
 	return 0;
 }
 
-static bool is_listed(const gid_t *groups, size_t n, gid_t gid)
-{
-	while (n > 0)
-		if (groups[--n] == gid)
-			return true;
-	return false;
-}
-
 /* If the buffer is too small, the kernel returns the required size. */
 static bool has_supplementary(int fd, gid_t gid)
 {
 	socklen_t len = 0;
 	gid_t *groups;
-	bool listed;
+	bool listed = false;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 || errno != ERANGE)
 		return false;
 	groups = malloc(len);
-	listed = groups != NULL && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0 &&
-		 is_listed(groups, len / sizeof(*groups), gid);
+	if (groups != NULL && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
+		for (size_t i = 0; i < len / sizeof(*groups); i++)
+			listed |= groups[i] == gid;
 	free(groups);
 	return listed;
 }
@@ -135,15 +128,6 @@ static void socket_directory(
 	directory[len] = '\0';
 }
 
-static int make_socket_directory(const char *directory)
-{
-	mode_t old = umask(DIRECTORY_UMASK);
-	int rc = mkdir(directory, 0755) == 0 || errno == EEXIST ? 0 : -errno;
-
-	umask(old);
-	return rc;
-}
-
 static int open_directory(const char *directory)
 {
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -214,24 +198,6 @@ static int look_at_name(const struct sockaddr_un *address, bool *stale)
 	return socket_is_stale(address);
 }
 
-static int clear_stale(const struct sockaddr_un *address)
-{
-	bool stale;
-	int rc = look_at_name(address, &stale);
-
-	if (rc != 0 || !stale)
-		return rc;
-	return unlink(address->sun_path) == 0 ? 0 : -errno;
-}
-
-/* Sets the group before listen(), so that no client can connect earlier. */
-static int give_to_group(const struct sockaddr_un *address, const struct telemetry_group *group)
-{
-	if (group->name[0] == '\0')
-		return 0;
-	return lchown(address->sun_path, (uid_t)-1, group->gid) == 0 ? 0 : -errno;
-}
-
 static int bind_listen(int fd, const struct telemetry_group *group,
 	const struct sockaddr_un *address, struct stat *file)
 {
@@ -241,7 +207,9 @@ static int bind_listen(int fd, const struct telemetry_group *group,
 	umask(old);
 	if (rc != 0)
 		return rc;
-	rc = give_to_group(address, group);
+	/* Before listen(), so that no client can connect earlier. */
+	if (group->name[0] != '\0' && lchown(address->sun_path, (uid_t)-1, group->gid) != 0)
+		rc = -errno;
 	if (rc == 0 && (listen(fd, TELEMETRY_MAX_CLIENTS) || lstat(address->sun_path, file)))
 		rc = -errno;
 	if (rc != 0)
@@ -252,9 +220,12 @@ static int bind_listen(int fd, const struct telemetry_group *group,
 static int open_locked(
 	const struct telemetry_group *group, const struct sockaddr_un *address, struct stat *file)
 {
-	int rc = clear_stale(address);
+	bool stale;
+	int rc = look_at_name(address, &stale);
 	int fd;
 
+	if (rc == 0 && stale && unlink(address->sun_path) != 0)
+		rc = -errno;
 	if (rc != 0)
 		return rc;
 	fd = new_socket();
@@ -272,12 +243,16 @@ int telemetry_socket(const char *path, const struct telemetry_group *group,
 {
 	char directory[sizeof(address->sun_path)];
 	int rc = set_address(address, path);
+	mode_t old;
 	int lock;
 
 	if (rc != 0)
 		return rc;
 	socket_directory(path, directory);
-	rc = make_socket_directory(directory);
+	old = umask(DIRECTORY_UMASK);
+	if (mkdir(directory, 0755) != 0 && errno != EEXIST)
+		rc = -errno;
+	umask(old);
 	if (rc != 0)
 		return rc;
 	lock = lock_socket_directory(directory);
