@@ -72,14 +72,6 @@ static json_t *get_all(const struct attempt *at)
 		kv_get(at->keys[DRAWN]), kv_get(at->keys[OURS]));
 }
 
-static int read_budget_keys(struct attempt *at)
-{
-	bool held;
-
-	return kv_transact(at->allocation_session->http, json_array(), get_all(at), json_array(),
-		&held, at->seen, KEYS, at->answer->why);
-}
-
 /* Parses only digits, 64 bits. A missing key has the value `otherwise`. */
 static bool parse_kv_number(const struct kv *kv, uint64_t otherwise, uint64_t *value)
 {
@@ -176,22 +168,19 @@ static json_t *kv_put_number(const char *key, uint64_t value)
 	return kv_put(key, digits);
 }
 
-/* All keys are unchanged. The total is included because it might have been lowered. */
-static json_t *if_unchanged(const struct attempt *at)
-{
-	return json_pack("[o,o,o,o]", kv_if_equal(at->keys[FENCE], at->allocation_session->token),
-		kv_if_unchanged(at->keys[TOTAL], &at->seen[TOTAL]),
-		kv_if_unchanged(at->keys[DRAWN], &at->seen[DRAWN]),
-		kv_if_unchanged(at->keys[OURS], &at->seen[OURS]));
-}
-
 /* If another limiter drew first, at->seen then has the present values. */
 static int draw_units_now(struct attempt *at, uint64_t units, bool *held)
 {
+	/* The total is included because it might have been lowered. */
+	json_t *unchanged = json_pack("[o,o,o,o]",
+		kv_if_equal(at->keys[FENCE], at->allocation_session->token),
+		kv_if_unchanged(at->keys[TOTAL], &at->seen[TOTAL]),
+		kv_if_unchanged(at->keys[DRAWN], &at->seen[DRAWN]),
+		kv_if_unchanged(at->keys[OURS], &at->seen[OURS]));
 	json_t *puts = json_pack("[o,o]", kv_put_number(at->keys[DRAWN], at->drawn + units),
 		kv_put_number(at->keys[OURS], at->ours + units));
-	int err = kv_transact(at->allocation_session->http, if_unchanged(at), puts, get_all(at),
-		held, at->seen, KEYS, at->answer->why);
+	int err = kv_transact(at->allocation_session->http, unchanged, puts, get_all(at), held,
+		at->seen, KEYS, at->answer->why);
 
 	if (err == 0 && *held) {
 		at->drawn += units;
@@ -239,7 +228,9 @@ static int draw_towards(struct attempt *at, uint64_t aim)
 static int draw_units(struct attempt *at, struct drawn *drawn)
 {
 	uint64_t aim;
-	int err = read_budget_keys(at);
+	bool held;
+	int err = kv_transact(at->allocation_session->http, json_array(), get_all(at), json_array(),
+		&held, at->seen, KEYS, at->answer->why);
 
 	if (err == 0)
 		err = parse_budget_keys(at);
@@ -253,15 +244,6 @@ static int draw_units(struct attempt *at, struct drawn *drawn)
 	if (err == 0)
 		drawn->units = at->ours;
 	return err;
-}
-
-/* Explains -EPERM. etcd does not return the key that it refers to. */
-static void say_rights(struct attempt *at)
-{
-	snprintf(at->answer->why, ETCD_WHY_MAX,
-		"permission denied: the user has to read and write %.50s, %.50s and below, and "
-		"to read %.50s",
-		at->keys[FENCE], at->keys[DRAWN], at->keys[TOTAL]);
 }
 
 /* Replaces control characters in a received text, for one line of a log. */
@@ -290,8 +272,11 @@ void draw(struct allocation_session *allocation_session, const struct etcd_draw 
 	if (answer->result == 0)
 		answer->result = draw_units(&at, drawn);
 	answer->logged_in = http_logged_in(allocation_session->http);
-	if (answer->result == -EPERM)
-		say_rights(&at);
+	if (answer->result == -EPERM) /* etcd does not return the key that it refers to */
+		snprintf(answer->why, ETCD_WHY_MAX,
+			"permission denied: the user has to read and write %.50s, %.50s and below, "
+			"and to read %.50s",
+			at.keys[FENCE], at.keys[DRAWN], at.keys[TOTAL]);
 	if (answer->result) {
 		clean_message(answer->why);
 		return;

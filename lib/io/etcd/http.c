@@ -156,22 +156,17 @@ static int copy_endpoints(struct http *http, const struct etcd_params *params)
 	return 0;
 }
 
-static int copy_login(struct http *http, const struct etcd_params *params)
-{
-	if (!params->user)
-		return 0;
-	http->user = strdup(params->user);
-	http->password_file = strdup(params->password_file);
-	return http->user && http->password_file ? 0 : -ENOMEM;
-}
-
 static int set_up_http(struct http *http, const struct etcd_params *params)
 {
 	int err = copy_endpoints(http, params);
 	CURLcode code;
 
-	if (err == 0)
-		err = copy_login(http, params);
+	if (err == 0 && params->user) {
+		http->user = strdup(params->user);
+		http->password_file = strdup(params->password_file);
+		if (!http->user || !http->password_file)
+			err = -ENOMEM;
+	}
 	if (err)
 		return err;
 	http->easy = curl_easy_init();
@@ -253,7 +248,8 @@ bool http_logged_in(const struct http *http)
 	return http->token[0] != '\0';
 }
 
-static int errno_of_refusal(enum login_verdict verdict)
+/* Returns the errno for the status. etcd has the reason in its body. */
+static int interpret_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
 {
 	static const int errors[] = {
 		[LOGIN_FINE] = -EPROTO,
@@ -262,13 +258,6 @@ static int errno_of_refusal(enum login_verdict verdict)
 		[LOGIN_DENIED] = -EPERM,
 		[LOGIN_OFF] = -EOPNOTSUPP,
 	};
-
-	return errors[verdict];
-}
-
-/* Returns the errno for the status. etcd has the reason in its body. */
-static int interpret_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
-{
 	int len = (int)(http->len < WHY_OF_BODY ? http->len : WHY_OF_BODY);
 	long status = 0;
 
@@ -278,7 +267,7 @@ static int interpret_status(struct http *http, const char *url, char why[ETCD_WH
 	snprintf(why, ETCD_WHY_MAX, "%.80s: HTTP %ld: %.*s", url, status, len, http->answer);
 	if (status >= HTTP_SERVER)
 		return -ETIMEDOUT;
-	return errno_of_refusal(login_interpret(status, http->answer, http->len));
+	return errors[login_interpret(status, http->answer, http->len)];
 }
 
 static int post_to(struct http *http, const char *endpoint, const char *path, const char *body,

@@ -128,24 +128,18 @@ int kv_read_answer(const char *answer, size_t len, bool *held, struct kv *got, u
 	return err;
 }
 
-static int post_transaction(struct http *http, const char *body, bool *held, struct kv *got,
-	unsigned n, char why[ETCD_WHY_MAX])
-{
-	const char *answer;
-	size_t len;
-	int err = http_post(http, TRANSACTION, body, &answer, &len, why);
-
-	return err ? err : kv_read_answer(answer, len, held, got, n, why);
-}
-
 int kv_transact(struct http *http, json_t *ifs, json_t *then, json_t *otherwise, bool *held,
 	struct kv *got, unsigned n, char why[ETCD_WHY_MAX])
 {
 	json_t *root = json_pack(
 		"{s:o, s:o, s:o}", "compare", ifs, "success", then, "failure", otherwise);
 	char *body = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	int err = body ? post_transaction(http, body, held, got, n, why) : -ENOMEM;
+	const char *answer;
+	size_t len;
+	int err = body ? http_post(http, TRANSACTION, body, &answer, &len, why) : -ENOMEM;
 
+	if (err == 0)
+		err = kv_read_answer(answer, len, held, got, n, why);
 	free(body);
 	json_decref(root);
 	return err;

@@ -112,15 +112,6 @@ static char *append_escaped(char *at, const char *text)
 	return at;
 }
 
-static char *fill_login_body(char *body, const char *user, const char *password)
-{
-	char *at = stpcpy(body, "{\"name\":\"");
-
-	at = stpcpy(append_escaped(at, user), "\",\"password\":\"");
-	stpcpy(append_escaped(at, password), "\"}");
-	return body;
-}
-
 /* Does not use jansson, which would leave copies in memory. */
 char *login_body(const char *user, const char *password_file, uid_t owner, char why[ETCD_WHY_MAX])
 {
@@ -134,8 +125,12 @@ char *login_body(const char *user, const char *password_file, uid_t owner, char 
 	} else {
 		complain_file(why, password_file, strerror(ENOMEM));
 	}
-	if (body)
-		fill_login_body(body, user, password);
+	if (body) {
+		char *at = stpcpy(body, "{\"name\":\"");
+
+		at = stpcpy(append_escaped(at, user), "\",\"password\":\"");
+		stpcpy(append_escaped(at, password), "\"}");
+	}
 	sodium_free(password);
 	return body;
 }
