@@ -89,30 +89,6 @@ static int parse_reply(struct client *client, json_t **object)
 	return -EBADMSG;
 }
 
-/* Takes the value of the reply's only member, whose name is the command. */
-static int take_value(const json_t *reply, const char *request, json_t **value)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "%.*s", (int)strcspn(request, ","), request);
-	*value = json_incref(json_object_get(reply, command));
-	return *value ? 0 : -EBADMSG;
-}
-
-static ssize_t send_request(struct client *client, const char *request)
-{
-	struct iovec data = {(char *)(uintptr_t)request, strlen(request)};
-	union fd_pass control;
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-	ssize_t n;
-
-	fd_pass_attach(&message, &control, client->given);
-	do
-		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n;
-}
-
 /* Shortens the timeout to the time that is left for all answers together. */
 static int renew_patience(const struct client *client)
 {
@@ -124,10 +100,20 @@ static int renew_patience(const struct client *client)
 static int send_to_server(struct source *source, const char *request)
 {
 	struct client *client = (struct client *)source;
+	struct iovec data = {(char *)(uintptr_t)request, strlen(request)};
+	union fd_pass control;
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	int ret = renew_patience(client);
+	ssize_t n;
 
-	if (ret || send_request(client, request) >= 0)
+	if (ret)
 		return ret;
+	fd_pass_attach(&message, &control, client->given);
+	do
+		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return 0;
 	return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 
@@ -135,6 +121,7 @@ static int receive_from_server(struct source *source, const char *request, json_
 {
 	struct client *client = (struct client *)source;
 	int ret = renew_patience(client);
+	char command[128];
 	json_t *reply;
 
 	*value = NULL;
@@ -142,9 +129,11 @@ static int receive_from_server(struct source *source, const char *request, json_
 		ret = parse_reply(client, &reply);
 	if (ret)
 		return ret;
-	ret = take_value(reply, request, value);
+	/* The reply has one member, whose name is the command. */
+	snprintf(command, sizeof(command), "%.*s", (int)strcspn(request, ","), request);
+	*value = json_incref(json_object_get(reply, command));
 	json_decref(reply);
-	return ret;
+	return *value ? 0 : -EBADMSG;
 }
 
 static int ask_server(struct source *source, const char *request, json_t **value)
@@ -213,18 +202,6 @@ static int grow_reply_buffer(struct client *client, json_int_t room)
 	return 0;
 }
 
-static int read_greeting(struct client *client)
-{
-	int ret = grow_reply_buffer(client, GREETING_MAX);
-
-	if (ret == 0)
-		ret = parse_reply(client, &client->greeting);
-	if (ret == 0)
-		ret = grow_reply_buffer(client,
-			json_integer_value(json_object_get(client->greeting, "max_output_len")));
-	return ret;
-}
-
 int client_open(struct client *client, const char *path, double each_s, unsigned all_ms)
 {
 	double until_s = all_ms ? steady_s() + all_ms / 1e3 : 0;
@@ -242,7 +219,12 @@ int client_open(struct client *client, const char *path, double each_s, unsigned
 	client->fd = connect_socket(path, each_s, until_s);
 	if (client->fd < 0)
 		return client->fd;
-	ret = read_greeting(client);
+	ret = grow_reply_buffer(client, GREETING_MAX);
+	if (ret == 0)
+		ret = parse_reply(client, &client->greeting);
+	if (ret == 0)
+		ret = grow_reply_buffer(client,
+			json_integer_value(json_object_get(client->greeting, "max_output_len")));
 	if (ret)
 		client_close(client);
 	return ret;

@@ -15,12 +15,6 @@
 
 #define MS_PER_S 1000
 
-/* Returns true after an error that can leave the rest of an answer in the connection. */
-static bool hangs_up(int error)
-{
-	return error && error != ENOENT && error != EINVAL;
-}
-
 static char *explain_error(struct target *target)
 {
 	char *text = NULL;
@@ -56,7 +50,8 @@ static void query_target(void *context)
 	if (!result->silent_since)
 		result->silent_since = time(NULL);
 	result->why = explain_error(target);
-	if (hangs_up(target->error))
+	/* After other errors the rest of an answer can be in the connection. */
+	if (target->error && target->error != ENOENT && target->error != EINVAL)
 		target_close(target);
 }
 

@@ -202,21 +202,6 @@ static uint16_t element_bytes(const struct netflow *netflow, const struct elemen
 	return netflow->version == NETFLOW_V9 ? element->v9.bytes : element->ipfix.bytes;
 }
 
-static uint16_t element_id(const struct netflow *netflow, const struct element *element)
-{
-	return netflow->version == NETFLOW_V9 ? element->v9.id : element->ipfix.id;
-}
-
-static uint16_t count_elements(
-	const struct netflow *netflow, const struct record_template *template)
-{
-	uint16_t n = 0;
-
-	for (const struct element *element = template->elements; element->v9.bytes; element++)
-		n += element_bytes(netflow, element) > 0;
-	return n;
-}
-
 /*
  * Options have one more number: the count of scope fields, or in version 9 the bytes of scopes and
  * the bytes of other fields.
@@ -233,30 +218,27 @@ static uint8_t *put_head(const struct netflow *netflow, uint8_t *at,
 	return template->options ? wire_put16(at, 1) : at;
 }
 
-static uint16_t template_set(const struct netflow *netflow, const struct record_template *template)
-{
-	if (netflow->version == NETFLOW_V9)
-		return template->options ? 1 : 0;
-	return template->options ? 3 : 2;
-}
-
 static bool add_template(struct netflow *netflow, const struct record_template *template)
 {
-	uint16_t n = count_elements(netflow, template);
+	const bool is_v9 = netflow->version == NETFLOW_V9;
+	uint16_t set = is_v9 ? 0 : 2, n = 0;
 	uint8_t *at;
 
+	for (const struct element *element = template->elements; element->v9.bytes; element++)
+		n += element_bytes(netflow, element) > 0;
+	if (template->options)
+		set++;
 	/* Some collectors read only the first options template of a set. */
 	if (template->options)
 		close_set(netflow);
-	at = add_to_set(netflow, template_set(netflow, template),
-		(template->options ? 6u : 4u) + SETS_OF(n));
+	at = add_to_set(netflow, set, (template->options ? 6u : 4u) + SETS_OF(n));
 	if (!at)
 		return false;
 	netflow->templates++;
 	at = put_head(netflow, at, template, n);
 	for (const struct element *element = template->elements; element->v9.bytes; element++)
 		if (element_bytes(netflow, element)) {
-			at = wire_put16(at, element_id(netflow, element));
+			at = wire_put16(at, is_v9 ? element->v9.id : element->ipfix.id);
 			at = wire_put16(at, element_bytes(netflow, element));
 		}
 	return true;
@@ -376,20 +358,13 @@ static unsigned bytes_begun(uint8_t first)
 	return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
 }
 
-/* Rejects encodings longer than necessary, UTF-16 surrogates and codes above 0x10ffff. */
-static bool is_character(uint32_t code, unsigned n)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-
-	return code >= least[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-}
-
 /*
  * Returns the bytes of the printable character at `at`, or 0 if there is none. Stops at the final
  * NUL.
  */
 static unsigned character_bytes(const uint8_t *at)
 {
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	unsigned n = bytes_begun(at[0]);
 	uint32_t code;
 
@@ -401,7 +376,10 @@ static unsigned character_bytes(const uint8_t *at)
 			return 0;
 		code = code << 6 | (at[i] & 0x3f);
 	}
-	return is_character(code, n) ? n : 0;
+	/* Rejects encodings longer than necessary, UTF-16 surrogates and codes above 0x10ffff. */
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	return n;
 }
 
 size_t netflow_text(uint8_t *out, size_t most, const char *text)

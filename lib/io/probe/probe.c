@@ -111,11 +111,6 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool is_between(char c)
-{
-	return isspace((unsigned char)c) || c == ':' || c == '-';
-}
-
 int probe_add_hex(struct probe_packet *probe, const char *text, char why[PROBE_WHY])
 {
 	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
@@ -123,7 +118,7 @@ int probe_add_hex(struct probe_packet *probe, const char *text, char why[PROBE_W
 	while (*text) {
 		int high, low;
 
-		if (is_between(*text)) {
+		if (isspace((unsigned char)*text) || *text == ':' || *text == '-') {
 			text++;
 			continue;
 		}

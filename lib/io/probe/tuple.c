@@ -138,11 +138,6 @@ static int take_option(
 	return ret;
 }
 
-static bool is_option(const char *word)
-{
-	return strchr(word, '=') != NULL;
-}
-
 /* Reports the first word that is missing, and the word before it. */
 static int refuse_missing(const char *const *words, unsigned n, char why[PROBE_WHY])
 {
@@ -192,19 +187,10 @@ static void put_word(uint8_t *at, unsigned value)
 	at[1] = (uint8_t)value;
 }
 
-static uint16_t sum_of(const uint8_t *header)
+static void put_ipv4(const struct tuple *tuple, uint32_t ip_len, uint8_t *ip)
 {
 	uint32_t sum = 0;
 
-	for (unsigned at = 0; at < IPV4_LEN; at += 2)
-		sum += (uint32_t)header[at] << 8 | header[at + 1];
-	while (sum >> 16)
-		sum = (sum & UINT16_MAX) + (sum >> 16);
-	return (uint16_t)~sum;
-}
-
-static void put_ipv4(const struct tuple *tuple, uint32_t ip_len, uint8_t *ip)
-{
 	ip[0] = 0x45;
 	ip[1] = (uint8_t)(tuple->dscp << 2);
 	put_word(ip + 2, ip_len);
@@ -212,7 +198,11 @@ static void put_ipv4(const struct tuple *tuple, uint32_t ip_len, uint8_t *ip)
 	ip[9] = (uint8_t)tuple->proto;
 	memcpy(ip + 12, tuple->src.addr, 4);
 	memcpy(ip + 16, tuple->dst.addr, 4);
-	put_word(ip + 10, sum_of(ip));
+	for (unsigned at = 0; at < IPV4_LEN; at += 2)
+		sum += (uint32_t)ip[at] << 8 | ip[at + 1];
+	while (sum >> 16)
+		sum = (sum & UINT16_MAX) + (sum >> 16);
+	put_word(ip + 10, ~sum & UINT16_MAX);
 }
 
 static void put_ipv6(const struct tuple *tuple, uint32_t ip_len, uint8_t *ip)
@@ -285,7 +275,7 @@ int probe_tuple(
 	unsigned first = 0;
 	int ret;
 
-	while (first < n && !is_option(words[first]))
+	while (first < n && strchr(words[first], '=') == NULL)
 		first++;
 	ret = take_words(&tuple, words, first, why);
 	for (unsigned i = first; ret == 0 && i < n; i++)

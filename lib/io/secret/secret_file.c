@@ -72,14 +72,6 @@ uid_t secret_checked_user(void)
 	return service ? service->pw_uid : geteuid();
 }
 
-static int refuse_untrusted(
-	const struct secret_file *file, int error, const struct trusted_refusal *refusal)
-{
-	if (error != -EPERM)
-		return refuse_errno(file, -error);
-	return refuse_secret(file, error, refusal->what, refusal->expected, refusal->remedy);
-}
-
 static int check_file(const struct secret_file *file, int fd)
 {
 	struct trusted_refusal refusal = {0};
@@ -95,7 +87,9 @@ static int check_file(const struct secret_file *file, int fd)
 	ret = trusted_status(file->path, &st, file->user, S_IRWXG | S_IRWXO, &refusal);
 	if (ret == 0)
 		ret = trusted_parents(file->path, file->user, &refusal);
-	return ret ? refuse_untrusted(file, ret, &refusal) : 0;
+	if (ret == -EPERM)
+		return refuse_secret(file, ret, refusal.what, refusal.expected, refusal.remedy);
+	return ret ? refuse_errno(file, -ret) : 0;
 }
 
 /* Parses one line, with or without its newline. */
