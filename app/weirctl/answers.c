@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "json/printable.h"
-#include "known_names.h"
+#include "command.h"
 
 /* --- queries --------------------------------------------------------------------------------- */
 

@@ -244,4 +244,13 @@ int events_follow(const struct options *options);
 int hand_over_run(const struct options *options);
 int help_run(const struct options *options);
 
+/* Gets an array of the names. Returns 0, or an error of source.h. */
+int names_of(struct source *source, enum names kind, json_t **names);
+
+/*
+ * Returns a similar name, or the only one that begins with the text: for free(). NULL: none, or no
+ * answer.
+ */
+char *names_meant(struct source *source, enum names kind, const char *text);
+
 #endif

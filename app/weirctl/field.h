@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "numbers/policy_number.h"
 #include "view.h"
 
 enum kind {
@@ -80,5 +81,25 @@ struct field_order {
 json_t *fields_sort(json_t *rows, const struct field_order *by, unsigned n, size_t most);
 
 #define FIELDS(array) (array), sizeof(array) / sizeof(*(array))
+
+/*
+ * Numbers of a policy (numbers/number_table.h) as columns of lists and rows of detail views:
+ * number_field.c.
+ */
+
+/* The column of a number in a list of policies, with its head in the table. */
+struct field number_field(enum policy_number_id number);
+
+/* The rate of a counter of packets, "passed_pps": its head is empty, next to the rate in units. */
+extern const struct field number_pps_fields[POLICY_NUMBER_ROWS];
+
+/* Adds a table: the numbers of one policy, with their labels. 0 or -ENOMEM. */
+int numbers_detail(const json_t *policy, struct view *view);
+
+/*
+ * Converts a row of /weir/policy_stats, with the names of its columns, to the members that
+ * /weir/policy has. An object has only its own name there: "parent" is a text.
+ */
+json_t *numbers_of_row(const json_t *row);
 
 #endif

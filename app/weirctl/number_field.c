@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "number_field.h"
+#include "field.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #include "answers.h"
 #include "follow.h"
 #include "human.h"
-#include "look.h"
-#include "number_field.h"
+#include "policies.h"
+#include "field.h"
 #include "terminal.h"
 #include "top.h"
 

@@ -7,7 +7,7 @@
 
 #include "ask/source.h"
 #include "check.h"
-#include "number_field.h"
+#include "field.h"
 
 static const char *const counts[] = {"bytes", "packets", "flows"};
 

@@ -13,7 +13,7 @@
 
 #include "ctl_options.h"
 #include "health.h"
-#include "known_names.h"
+#include "command.h"
 #include "terminal.h"
 #include "top.h"
 

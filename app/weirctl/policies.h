@@ -4,8 +4,8 @@
  * Counters of all policies at one time, from pages of /weir/policy_stats, and the rates between two
  * such looks. The time between them is by the limiter's clock.
  */
-#ifndef WEIR_WEIRCTL_LOOK_H
-#define WEIR_WEIRCTL_LOOK_H
+#ifndef WEIR_WEIRCTL_POLICIES_H
+#define WEIR_WEIRCTL_POLICIES_H
 
 #include "ask/source.h"
 
