@@ -11,10 +11,20 @@
 
 #include "base/time.h"
 #include "config/value_keys.h"
+#include "json/json_messages.h"
 #include "json/read.h"
-#include "plan_messages.h"
 #include "policy/units.h"
 
+/* Messages about scenarios: see json/message_row.h. */
+#define PLAN_MESSAGES(X)                                                               \
+	X(PLAN_NAME_TWICE, EXPECTED, "each name once")                                 \
+	X(PLAN_EMPTY, EXPECTED, "at least one")                                        \
+	X(PLAN_OVERLOADED, WARNING, "sources send as much, and will wait without end") \
+	X(PLAN_BELOW_CAPACITY, EXPECTED, "no less than the capacity")                  \
+	X(PLAN_NO_ROOM, EXPECTED, "room for a packet")                                 \
+	X(PLAN_ABOVE_OBJECTIVE, EXPECTED, "less than the objective")
+
+PLAN_MESSAGES(MESSAGE_DECLARE)
 PLAN_MESSAGES(MESSAGE_DEFINE)
 
 static const struct quantity_range some_rate = {

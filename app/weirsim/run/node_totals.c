@@ -11,7 +11,7 @@
 #include "engine/states.h"
 #include "policy/kind.h"
 #include "node_clock.h"
-#include "spent.h"
+#include "record.h"
 
 static bool has_total(const struct sim *sim, unsigned p)
 {

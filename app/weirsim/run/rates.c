@@ -3,12 +3,12 @@
  *
  * Sums and means over a record's intervals.
  */
-#include "rates.h"
+#include "report.h"
 
 #include <errno.h>
 
 #include "base/time.h"
-#include "report.h"
+#include "record.h"
 
 struct rate_window rates_measured(const struct sim *sim)
 {

@@ -17,9 +17,8 @@
 #include "path.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
-#include "rates.h"
 #include "scenario.h"
-#include "spent.h"
+#include "record.h"
 
 /* Numbers at the root of the summary for which a scenario can have bounds. */
 static const char *const expectable[] = {"aggregate_ratio", "aggregate_ratio_max_1s",

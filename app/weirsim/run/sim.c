@@ -11,7 +11,6 @@
 #include "node.h"
 #include "path.h"
 #include "record.h"
-#include "spent.h"
 
 #define PROGRESS_STEPS 200
 
