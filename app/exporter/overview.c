@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ask/source.h"
-#include "rows.h"
+#include "policy_pages.h"
 
 /* The most that one reader can take in. */
 #define ALARMS_MOST 8

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ask/source.h"
-#include "rows.h"
+#include "policy_pages.h"
 
 /* The most policies, among those that drop, that a reader can take in. */
 #define HELD_MOST 10
