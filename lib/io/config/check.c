@@ -12,9 +12,6 @@
 
 #include "base/hash.h"
 #include "config/keys.h"
-#include "config/relations.h"
-#include "config/unique.h"
-#include "config/zones.h"
 #include "policy/kind.h"
 #include "policy/value.h"
 

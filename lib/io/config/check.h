@@ -8,6 +8,8 @@
 #define WEIR_CONFIG_CHECK_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "config/value_keys.h"
 #include "policy/config.h"
@@ -149,5 +151,36 @@ uint64_t policy_window_unit(const struct policy *policy);
 
 /* Bytes, packets or flows that pass in a window. */
 uint64_t policy_quota(const struct policy *policy);
+
+/*
+ * A field that must be unique in an array.
+ * compare() returns 0 for equal elements; is_valid() returns false for elements with an error.
+ */
+struct unique {
+	const struct json_path *array;
+	const char *key;
+	const char *what; /* the field in words, such as "name" */
+	size_t size;      /* bytes of an element */
+	bool by_name; /* members of an object: the place of an element is the name it begins with */
+	bool (*is_valid)(const void *element);
+	int (*compare)(const void *a, const void *b);
+	/* Equal for equal elements; NULL for small arrays. */
+	uint32_t (*hash)(const void *element);
+};
+
+/* Reports each of n elements that is equal to an earlier one. */
+void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n);
+
+/* For arrays of structs that begin with their name. */
+bool name_is_valid(const void *element);
+int name_compare(const void *a, const void *b);
+uint32_t name_first_hash(const void *element);
+int hash_compare(const void *a, const void *b); /* 0 for names with the same hash */
+
+#define EXPECTED_ZONE "a time zone such as \"Europe/Berlin\" or \"UTC\""
+
+/* Sets the zone of each schedule from tzdata, and reads each zone once; reports missing ones. */
+void zones_complete(struct reader *reader, struct config *config);
+void zones_free(struct config *config);
 
 #endif

@@ -8,7 +8,6 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/relations.h"
 #include "json/vocabulary.h"
 
 #define CLASSES_DEFAULT 64

@@ -10,7 +10,6 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/relations.h"
 #include "config/value_keys.h"
 #include "policy/matches.h"
 

@@ -11,7 +11,7 @@
 #include "gossip/datagram.h"
 #include "config/check.h"
 #include "config/config_messages.h"
-#include "config/meters_that.h"
+#include "config/meter_check.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 

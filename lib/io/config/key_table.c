@@ -14,7 +14,6 @@
 #include "allocate/allocate.h"
 #include "allocate/gdrl.h"
 #include "config/keys.h"
-#include "config/relations.h"
 #include "config/value_keys.h"
 #include "json/vocabulary.h"
 #include "policy/units.h"

@@ -11,7 +11,6 @@
 #include "config/keys.h"
 #include "config/lists.h"
 #include "config/load.h"
-#include "config/zones.h"
 #include "json/include.h"
 #include "json/read.h"
 #include "config/compare.h"

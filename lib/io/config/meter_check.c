@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Checks the window of a policy and of its trial.
+ * Checks the window of a policy and of its trial, and lists meters for messages.
  */
+#include "config/meter_check.h"
+
+#include <stdio.h>
+
 #include "base/time.h"
 #include "config/check.h"
 #include "config/config_messages.h"
@@ -81,4 +85,24 @@ void policy_check_window(
 		reader_report(reader, &at, MESSAGE(WINDOW_MISSING));
 	else if (policy->window_ns > 0 && policy->limit_bps > 0)
 		check_window_quota(reader, path, &at, policy);
+}
+
+const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX])
+{
+	const char *last = NULL;
+	int end = 0;
+
+	text[0] = '\0';
+	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) { /* not for users */
+		if (!meter_can(kind, abilities) || meter_can(kind, without))
+			continue;
+		if (last != NULL)
+			end += snprintf(text + end, METERS_TEXT_MAX - (size_t)end, "%s\"%s\"",
+				end > 0 ? ", " : "", last);
+		last = meter_name(kind);
+	}
+	if (last != NULL)
+		snprintf(text + end, METERS_TEXT_MAX - (size_t)end, "%s\"%s\"",
+			end > 0 ? " or " : "", last);
+	return text;
 }

@@ -11,12 +11,10 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/meters_that.h"
-#include "config/relations.h"
+#include "config/meter_check.h"
 #include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/units.h"
-#include "config/unique.h"
 
 #define SOURCES_DEFAULT 65536
 

@@ -11,7 +11,7 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/meters_that.h"
+#include "config/meter_check.h"
 #include "config/value_keys.h"
 #include "json/suggest.h"
 #include "json/vocabulary.h"

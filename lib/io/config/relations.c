@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "config/relations.h"
+#include "config/keys.h"
 
 #include "config/config_messages.h"
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "config/check.h"
 #include "config/config_messages.h"
-#include "config/meters_that.h"
+#include "config/meter_check.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 

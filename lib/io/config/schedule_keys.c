@@ -9,7 +9,6 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/zones.h"
 #include "policy/schedule.h"
 
 /*

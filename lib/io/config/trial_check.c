@@ -8,8 +8,7 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "config/keys.h"
-#include "config/meters_that.h"
-#include "config/relations.h"
+#include "config/meter_check.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
 

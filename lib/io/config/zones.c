@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "config/zones.h"
+#include "config/check.h"
 
 #include "config/config_messages.h"
 #include <errno.h>

@@ -3,8 +3,8 @@
  *
  * Private to this room: meters by their abilities, for checks and their messages.
  */
-#ifndef WEIR_CONFIG_METERS_THAT_H
-#define WEIR_CONFIG_METERS_THAT_H
+#ifndef WEIR_CONFIG_METER_CHECK_H
+#define WEIR_CONFIG_METER_CHECK_H
 
 #include <stdbool.h>
 
