@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "change/edit.h"
-#include "change/journal.h"
+#include "change/keep.h"
 #include "change/singles.h"
 #include "config/load.h"
 #include "instance.h"

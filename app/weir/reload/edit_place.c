@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "change/by_name.h"
+#include "change/between.h"
 #include "policy/config.h"
 
 #define POLICY  "policy \""

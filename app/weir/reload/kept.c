@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "change/journal.h"
+#include "change/keep.h"
 #include "change/singles.h"
 #include "config/load.h"
 #include "json/copy.h"

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "change/by_name.h"
 #include "json/copy.h"
 
 #define KEY_MAX   256
@@ -187,4 +187,23 @@ int configuration_digest(const json_t *configuration, char digest[CHANGE_DIGEST_
 	crypto_generichash_final(&state, hash, sizeof(hash));
 	sodium_bin2hex(digest, CHANGE_DIGEST_MAX, hash, sizeof(hash));
 	return rc < 0 ? -ENOMEM : 0;
+}
+
+struct name_table *list_by_name(const json_t *list, const char *key)
+{
+	struct name_table *table;
+	const json_t *member;
+	size_t i;
+
+	if (name_table_create((uint32_t)json_array_size(list), &table) < 0)
+		return NULL;
+	json_array_foreach (list, i, member) {
+		const char *name = json_string_value(json_object_get(member, key));
+
+		if (name == NULL || name_table_set(table, name, (uint32_t)i) == 0)
+			continue;
+		name_table_destroy(table);
+		return NULL;
+	}
+	return table;
 }

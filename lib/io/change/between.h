@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The differences between two configurations as written: policy, key, old and new value. No thread,
- * clock or file.
+ * The differences between two configurations as written: policy, key, old and new value; and an
+ * index of a list by name, for many searches. No thread, clock or file.
  */
 #ifndef WEIR_CHANGE_BETWEEN_H
 #define WEIR_CHANGE_BETWEEN_H
@@ -10,6 +10,8 @@
 #include <stddef.h>
 
 #include <jansson.h>
+
+#include "base/name_table.h"
 
 #define CHANGE_DIGEST_MAX 65 /* 64 hexadecimal digits, and a NUL */
 
@@ -24,5 +26,12 @@ json_t *changes_between(const json_t *before, const json_t *now, size_t most, si
 
 /* Writes a digest that identifies a configuration in any order of keys. Returns 0 or -ENOMEM. */
 int configuration_digest(const json_t *configuration, char digest[CHANGE_DIGEST_MAX]);
+
+/*
+ * Returns the index of each object in an array, by its text at the key. It keeps pointers to the
+ * texts. If texts are equal, the last object counts; objects without a text are left out. Free it
+ * with name_table_destroy(). NULL: out of memory.
+ */
+struct name_table *list_by_name(const json_t *list, const char *key);
 
 #endif

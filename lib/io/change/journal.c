@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "change/journal.h"
+#include "change/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>

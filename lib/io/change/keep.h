@@ -5,7 +5,7 @@
  *
  *     0000000017.good.json    in force and confirmed; the highest number is the last good one
  *     0000000018.trial.json   not confirmed
- *     history.jsonl           who changed which keys (journal.h)
+ *     history.jsonl           who changed which keys (journal_add())
  *
  * Each file is a configuration that weir can read. Two comment lines above it hold a digest of the
  * rest of the file, and facts about the configuration. A file is written under another name, synced
@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include <jansson.h>
+#include <stddef.h>
 
 #define KEEP_MOST 16
 
@@ -81,5 +82,23 @@ int keep_file(const struct keep *keep, uint64_t number);
 /* Used by journal.c, in the same directory. */
 int keep_directory(const struct keep *keep);
 void keep_step(const struct keep *keep);
+
+/*
+ * The history of changes: one JSON object a line, appended to a file. A full file is renamed to
+ * history.1.jsonl, the previous one of that name to history.2.jsonl, and so on up to JOURNAL_FILES.
+ * A line that a crash has truncated is skipped, and the next one starts on a new line.
+ */
+
+#define JOURNAL_FILES     4
+#define JOURNAL_FILE_MOST (4 << 20) /* bytes */
+
+/*
+ * Appends a line. Returns 0 when it is durable, or a negative errno: no line or half a line was
+ * written.
+ */
+int journal_add(const struct keep *keep, const json_t *line);
+
+/* Returns a new array of the last lines, at most `most`, the oldest first. NULL: out of memory. */
+json_t *journal_last(const struct keep *keep, size_t most);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "change/by_name.h"
+#include "change/between.h"
 #include "json/copy.h"
 
 struct noting {

@@ -15,7 +15,6 @@
 #include <sodium.h>
 
 #include "change/edit.h"
-#include "change/journal.h"
 #include "change/keep.h"
 #include "change/singles.h"
 #include "config/describe.h"

@@ -16,7 +16,6 @@
 
 #include <sodium.h>
 
-#include "change/journal.h"
 #include "change/keep.h"
 
 END_POINTER(keep_close, struct keep *)
