@@ -13,7 +13,7 @@
 
 #include "ask/source.h"
 #include "field.h"
-#include "probe/question.h"
+#include "probe/probe.h"
 
 #define REQUEST_MAX 512
 #define PAGES_MOST  100000

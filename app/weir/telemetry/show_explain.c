@@ -22,7 +22,6 @@
 #include "specimen.h"
 #include "unknown_name.h"
 #include "classify/candidates.h"
-#include "probe/question.h"
 
 #define EXPLAIN_GAP_NS  (2 * MS_NS)
 #define EXPLAIN_KEEP_NS (100 * MS_NS) /* another packet does not replace a verdict earlier */

@@ -58,4 +58,18 @@ int probe_add_hex(struct probe_packet *probe, const char *text, char why[PROBE_W
 int probe_tuple(
 	struct probe_packet *probe, const char *const *words, unsigned n, char why[PROBE_WHY]);
 
+/* Packets that are described in part, such as all packets to or from an address or a prefix. */
+struct probe_question {
+	struct prefix where;
+	struct match match;         /* other fields; its addresses and its wire are not set */
+	char wire[CONFIG_NAME_MAX]; /* "": any */
+};
+
+/*
+ * Parses "ADDRESS|PREFIX", which can be followed by proto=, sport=, dport=, vlan=, dscp=, wire= and
+ * direction=: n words. Returns 0, or -EINVAL and the reason.
+ */
+int probe_question(
+	struct probe_question *question, const char *const *words, unsigned n, char why[PROBE_WHY]);
+
 #endif

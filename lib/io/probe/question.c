@@ -3,7 +3,7 @@
  *
  * Packets that are described in part, for example by an address.
  */
-#include "probe/question.h"
+#include "probe/probe.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * A batch of records that become durable together, in the order of batch_put().
  */
-#include "store/batch.h"
+#include "store/db.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "probe/question.h"
+#include "probe/probe.h"
 
 static struct probe_question question;
 static char why[PROBE_WHY];
