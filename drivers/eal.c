@@ -91,16 +91,6 @@ static int claim_interfaces(const struct config *config)
 	return ret;
 }
 
-/* Explains EAL's error, because its own messages on stderr propose no remedy. */
-static void complain_eal(const struct config *config, int error)
-{
-	if (error == 0)
-		fprintf(stderr, "weir: EAL did not start: does another weir named %s run here?\n",
-			config->limiter);
-	else
-		fprintf(stderr, "weir: EAL did not start: %s\n", rte_strerror(error));
-}
-
 int eal_start(const struct config *config)
 {
 	struct eal_args args = {0};
@@ -125,7 +115,13 @@ int eal_start(const struct config *config)
 	ret = rte_eal_init(args.n, argv);
 	eal_args_free(&args);
 	if (ret < 0) {
-		complain_eal(config, rte_errno);
+		/* EAL's own messages on stderr propose no remedy. */
+		if (rte_errno == 0)
+			fprintf(stderr,
+				"weir: EAL did not start: does another weir named %s run here?\n",
+				config->limiter);
+		else
+			fprintf(stderr, "weir: EAL did not start: %s\n", rte_strerror(rte_errno));
 		return rte_errno ? -rte_errno : -EINVAL;
 	}
 	return 0;

@@ -94,26 +94,11 @@ bool eal_has_argument(const struct config *config, const char *beginning)
 	return told;
 }
 
-/*
- * Removes the files of hugepages as soon as they are mapped. However the process ends, it then
- * leaves no files, and the kernel gets the pages back. A secondary DPDK process would need the
- * files. The operator can keep them with --huge-unlink, or with an option that excludes it.
- */
-static void forget_page_names(struct eal_args *args, const struct config *config)
+void eal_args_build(struct eal_args *args, const struct config *config)
 {
 	static const char *const others[] = {
 		"--no-huge", "--in-memory", "--huge-unlink", "--single-file-segments"};
-	bool given = false;
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		given |= eal_has_argument(config, others[i]);
-	if (!given)
-		eal_args_add(args, "--huge-unlink=always");
-}
-
-void eal_args_build(struct eal_args *args, const struct config *config)
-{
-	bool pci = false;
+	bool pci = false, given = false;
 
 	eal_args_add(args, "weir");
 	eal_args_add_lcores(args, config);
@@ -129,7 +114,16 @@ void eal_args_build(struct eal_args *args, const struct config *config)
 	}
 	if (!pci)
 		eal_args_add(args, "--no-pci");
-	forget_page_names(args, config);
+	/*
+	 * Removes the files of hugepages as soon as they are mapped. However the process ends, it
+	 * then leaves no files, and the kernel gets the pages back. A secondary DPDK process would
+	 * need the files. The operator can keep them with --huge-unlink, or with an option that
+	 * excludes it.
+	 */
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		given |= eal_has_argument(config, others[i]);
+	if (!given)
+		eal_args_add(args, "--huge-unlink=always");
 	for (unsigned i = 0; i < config->n_eal; i++)
 		eal_args_add(args, "%s", config->eal[i]);
 }

@@ -42,36 +42,22 @@ static bool is_harmless(const struct port_config *port)
 	return found;
 }
 
-/* Returns whether an argument would start devices or allocate memory that a trial must not. */
-static bool makes_devices(const char *argument)
-{
-	return strncmp(argument, "--vdev", 6) == 0 || strncmp(argument, "--legacy-m", 10) == 0;
-}
-
-/*
- * Returns whether --no-huge is given. It excludes other memory options, and its memory is freed
- * with the process.
- */
-static bool has_no_huge(const struct config *config, unsigned n_eal)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < n_eal; i++)
-		found |= strcmp(config->eal[i], "--no-huge") == 0;
-	return found;
-}
-
 /*
  * Builds the trial's arguments: the first n_eal of the operator's, and others that keep it from
  * leaving anything.
  */
 static void build_trial(struct eal_args *args, const struct config *config, unsigned n_eal)
 {
+	bool no_huge = false;
+
 	eal_args_add(args, "weir");
 	eal_args_add_lcores(args, config);
 	eal_args_add(args, "--no-telemetry");
 	eal_args_add(args, "--no-pci");
-	eal_args_add(args, has_no_huge(config, n_eal) ? "--no-shconf" : "--in-memory");
+	/* --no-huge excludes other memory options, and its memory is freed with the process. */
+	for (unsigned i = 0; i < n_eal; i++)
+		no_huge |= strcmp(config->eal[i], "--no-huge") == 0;
+	eal_args_add(args, no_huge ? "--no-shconf" : "--in-memory");
 	eal_args_add(args, "--log-level=lib.eal:error");
 	for (unsigned i = 0; i < config->n_ports; i++)
 		if (is_harmless(&config->ports[i]))
@@ -152,15 +138,6 @@ static _Noreturn void be_trial(
 	_exit(-try_all(config, n_eal));
 }
 
-static void relay_words(int from, FILE *err)
-{
-	char bytes[4096];
-	ssize_t n;
-
-	while ((n = read(from, bytes, sizeof(bytes))) > 0)
-		fwrite(bytes, 1, (size_t)n, err);
-}
-
 static int await_trial(pid_t pid)
 {
 	int status;
@@ -202,7 +179,11 @@ static int try_some(const struct config *config, unsigned n_eal, FILE *err)
 	ret = pid < 0 ? -errno : 0;
 	close(ends[1]);
 	if (pid > 0) {
-		relay_words(ends[0], err);
+		char bytes[4096];
+		ssize_t n;
+
+		while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
+			fwrite(bytes, 1, (size_t)n, err);
 		ret = await_trial(pid);
 	}
 	close(ends[0]);
@@ -212,8 +193,10 @@ static int try_some(const struct config *config, unsigned n_eal, FILE *err)
 
 int eal_trial(const struct config *config, FILE *err)
 {
+	/* Arguments that start devices or allocate memory are not for a trial. */
 	for (unsigned i = 0; i < config->n_eal; i++)
-		if (makes_devices(config->eal[i]))
+		if (strncmp(config->eal[i], "--vdev", 6) == 0 ||
+			strncmp(config->eal[i], "--legacy-m", 10) == 0)
 			return -ENOTSUP;
 	return try_some(config, config->n_eal, err);
 }

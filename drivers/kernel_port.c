@@ -376,19 +376,6 @@ bool kernel_has_filter(unsigned interface)
 	       has_tcx_program(interface, TCX_EGRESS);
 }
 
-static bool is_link_local(const struct sockaddr *address)
-{
-	return address->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-static socklen_t length_of_ip(const struct sockaddr *address)
-{
-	if (address && address->sa_family == AF_INET)
-		return sizeof(struct sockaddr_in);
-	return address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
-}
-
 bool kernel_address(const char *name, char *text, size_t size)
 {
 	struct ifaddrs *all;
@@ -397,9 +384,16 @@ bool kernel_address(const char *name, char *text, size_t size)
 	if (getifaddrs(&all))
 		return false;
 	for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
-		socklen_t len = length_of_ip(a->ifa_addr);
+		const int family = a->ifa_addr ? a->ifa_addr->sa_family : AF_UNSPEC;
+		const socklen_t len = family == AF_INET    ? sizeof(struct sockaddr_in)
+				      : family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							   : 0;
+		const bool link_local =
+			family == AF_INET6 &&
+			IN6_IS_ADDR_LINKLOCAL(
+				&((const struct sockaddr_in6 *)a->ifa_addr)->sin6_addr);
 
-		found = len && strcmp(a->ifa_name, name) == 0 && !is_link_local(a->ifa_addr) &&
+		found = len && strcmp(a->ifa_name, name) == 0 && !link_local &&
 			getnameinfo(a->ifa_addr, len, text, (socklen_t)size, NULL, 0,
 				NI_NUMERICHOST) == 0;
 	}

@@ -182,14 +182,6 @@ static int found_group(int fd, uint32_t asked)
 	return ret;
 }
 
-static int join_group(int fd, uint32_t asked)
-{
-	for (unsigned i = 0; i < n_groups; i++)
-		if (groups[i].asked == (asked & GROUP))
-			return set_fanout(fd, (asked & ~(uint32_t)GROUP) | groups[i].given);
-	return n_groups < CONFIG_PORTS_MAX ? found_group(fd, asked) : set_fanout(fd, asked);
-}
-
 int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	uint32_t asked;
@@ -201,7 +193,11 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	if (level != SOL_PACKET || name != PACKET_FANOUT || len != sizeof(asked))
 		return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 	memcpy(&asked, value, sizeof(asked));
-	return join_group(fd, asked & ~DEFRAG);
+	asked &= ~DEFRAG;
+	for (unsigned i = 0; i < n_groups; i++)
+		if (groups[i].asked == (asked & GROUP))
+			return set_fanout(fd, (asked & ~(uint32_t)GROUP) | groups[i].given);
+	return n_groups < CONFIG_PORTS_MAX ? found_group(fd, asked) : set_fanout(fd, asked);
 }
 
 void fanout_forget(void)
@@ -209,23 +205,20 @@ void fanout_forget(void)
 	n_groups = 0;
 }
 
-/* Returns false if it is not a packet socket, or is in no group. */
-static bool socket_defragments(int fd)
-{
-	uint32_t said = 0;
-	socklen_t len = sizeof(said);
-
-	return getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &said, &len) == 0 &&
-	       said >> SAID_FLAGS & PACKET_FANOUT_FLAG_DEFRAG >> 8;
-}
-
 bool fanout_defragments(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	bool found = false;
 
-	for (struct dirent *entry; dir && !found && (entry = readdir(dir));)
-		found = socket_defragments((int)strtol(entry->d_name, NULL, 10));
+	for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+		uint32_t said = 0;
+		socklen_t len = sizeof(said);
+
+		/* Fails if it is not a packet socket, or is in no group. */
+		found = getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &said, &len) == 0 &&
+			said >> SAID_FLAGS & PACKET_FANOUT_FLAG_DEFRAG >> 8;
+	}
 	if (dir)
 		closedir(dir);
 	return found;
@@ -281,23 +274,22 @@ static uint16_t receive_tagged(void *queue, struct rte_mbuf **mbufs, uint16_t n)
 	return looked;
 }
 
-static bool is_as_expected(const struct driver_queue *queue)
-{
-	int domain = AF_UNSPEC;
-	socklen_t len = sizeof(domain);
-
-	return getsockopt(queue->socket, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-	       domain == AF_PACKET && queue->next < queue->n_frames && queue->n_frames <= INT_MAX &&
-	       queue->frames->iov_base == queue->ring;
-}
-
 int af_packet_keep_tags(uint16_t port, uint16_t queues)
 {
 	struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
 
-	for (uint16_t q = 0; q < queues; q++)
-		if (!is_as_expected(ops->rxq.data[q]))
+	for (uint16_t q = 0; q < queues; q++) {
+		const struct driver_queue *queue = ops->rxq.data[q];
+		int domain = AF_UNSPEC;
+		socklen_t len = sizeof(domain);
+		const bool packet_socket = getsockopt(queue->socket, SOL_SOCKET, SO_DOMAIN, &domain,
+						   &len) == 0 &&
+					   domain == AF_PACKET;
+
+		if (!packet_socket || queue->next >= queue->n_frames || queue->n_frames > INT_MAX ||
+			queue->frames->iov_base != queue->ring)
 			return -ENOTSUP;
+	}
 	driver_receive = ops->rx_pkt_burst;
 	ops->rx_pkt_burst = receive_tagged;
 	return 0;

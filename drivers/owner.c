@@ -24,14 +24,6 @@ static struct claim {
 	int fd;
 } claims[CONFIG_PORTS_MAX];
 
-static socklen_t name_claim(unsigned interface, struct sockaddr_un *address)
-{
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	return (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1 +
-	       (socklen_t)snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-		       "weir-interface-%u", interface);
-}
-
 /*
  * Returns whether a process can receive the packets. Any user can take the name, but only a process
  * with this capability can receive packets.
@@ -88,8 +80,10 @@ static bool find_owner(
 
 int owner_claim(unsigned interface, char who[OWNER_WORDS])
 {
-	struct sockaddr_un address;
-	socklen_t len = name_claim(interface, &address);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const socklen_t len = (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1 +
+			      (socklen_t)snprintf(address.sun_path + 1,
+				      sizeof(address.sun_path) - 1, "weir-interface-%u", interface);
 	struct claim *claim = claims;
 	int ret = 0, fd;
 

@@ -53,16 +53,6 @@ static int complain_port(const struct port *port, const char *what, int err)
 	return err;
 }
 
-static struct port_abilities take_abilities(const struct rte_eth_dev_info *info)
-{
-	return (struct port_abilities){.rx_offloads = info->rx_offload_capa,
-		.tx_offloads = info->tx_offload_capa,
-		.rss_types = info->flow_type_rss_offloads,
-		.frame = info->max_rx_pktlen,
-		.mtu = info->max_mtu,
-		.rss_key_len = info->hash_key_size};
-}
-
 int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 {
 	struct rte_eth_dev_info info;
@@ -77,7 +67,12 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	ret = rte_eth_dev_info_get(id, &info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
-	port->can = take_abilities(&info);
+	port->can = (struct port_abilities){.rx_offloads = info.rx_offload_capa,
+		.tx_offloads = info.tx_offload_capa,
+		.rss_types = info.flow_type_rss_offloads,
+		.frame = info.max_rx_pktlen,
+		.mtu = info.max_mtu,
+		.rss_key_len = info.hash_key_size};
 	if (port_is_af_packet(config) && !af_packet_fits(config))
 		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
 	port->card = pci_card_identity("", config->device);
@@ -113,18 +108,15 @@ static unsigned pool_buffers(uint16_t queues, unsigned held, uint32_t buffers)
 	return queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
 }
 
-/* Bytes of a pool in addition to its buffers: the lcores' caches, and the ring of free buffers. */
-static size_t pool_overhead(unsigned n)
-{
-	return sizeof(struct rte_mempool) + RTE_MAX_LCORE * sizeof(struct rte_mempool_cache) +
-	       (size_t)rte_ring_get_memsize(rte_align32pow2(n + 1));
-}
-
 size_t port_pool_bytes(
 	const struct port_config *config, uint16_t queues, uint32_t buffers, size_t page)
 {
 	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, config->buffer_size);
 	unsigned n = pool_buffers(queues, 0, buffers);
+	/* In addition to the buffers: the lcores' caches, and the ring of free buffers. */
+	const size_t overhead = sizeof(struct rte_mempool) +
+				RTE_MAX_LCORE * sizeof(struct rte_mempool_cache) +
+				(size_t)rte_ring_get_memsize(rte_align32pow2(n + 1));
 	size_t object, a_page;
 
 	if (port_is_af_packet(config))
@@ -133,7 +125,7 @@ size_t port_pool_bytes(
 	object = rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM + room,
 		RTE_MEMPOOL_F_NO_SPREAD, NULL);
 	a_page = page / object;
-	return pool_overhead(n) + (a_page ? (n + a_page - 1) / a_page * page : (size_t)n * object);
+	return overhead + (a_page ? (n + a_page - 1) / a_page * page : (size_t)n * object);
 }
 
 static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)
@@ -290,28 +282,9 @@ static void drain_port(const struct port *port)
 		}
 }
 
-/*
- * Between its creation and its binding, an af_packet socket receives from every interface of the
- * machine. These packets belong to other networks and must not be forwarded.
- */
-static void forget_strangers(const struct port *port)
-{
-	if (port_is_af_packet(port->config))
-		drain_port(port);
-}
-
 int port_clock(const struct port *port, uint64_t *clock)
 {
 	return rte_eth_read_clock(port->id, clock);
-}
-
-/* Returns whether packets are stamped by a clock that can be read: otherwise stamps are useless. */
-static bool has_clock(const struct port *port)
-{
-	uint64_t clock;
-
-	return port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP &&
-	       port_clock(port, &clock) == 0;
 }
 
 /*
@@ -335,6 +308,7 @@ static int make_promiscuous(struct port *port, bool outlived)
 static int open_port(struct port *port, bool outlived)
 {
 	int ret = configure_port(port);
+	uint64_t clock;
 
 	if (ret)
 		return complain_port(port, "cannot configure", ret);
@@ -348,13 +322,20 @@ static int open_port(struct port *port, bool outlived)
 	if (ret)
 		return complain_port(port, "cannot start", ret);
 	port->started = true;
-	port->timestamps = has_clock(port);
+	/* Without a clock that can be read, stamps are useless. */
+	port->timestamps = port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP &&
+			   port_clock(port, &clock) == 0;
 	ret = make_promiscuous(port, outlived);
 	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
 		return complain_port(port, "cannot become promiscuous", ret);
 	if (port_is_af_packet(port->config) && af_packet_keep_tags(port->id, port->queues))
 		complain_port(port, "its outer 802.1ad tags become 802.1Q", -ENOTSUP);
-	forget_strangers(port);
+	/*
+	 * Between its creation and its binding, an af_packet socket receives from every interface
+	 * of the machine. These packets belong to other networks and must not be forwarded.
+	 */
+	if (port_is_af_packet(port->config))
+		drain_port(port);
 	return 0;
 }
 

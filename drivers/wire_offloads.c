@@ -113,14 +113,6 @@ static void watch_interface(struct wire_offloads *offloads, unsigned port, const
 	}
 }
 
-static void warn_elsewhere(const struct port_config *port, const char *interface)
-{
-	log_offloads(WARNING,
-		"ports.%s (%s): the other end of %s is in another network namespace: "
-		"\"ethtool -K INTERFACE tx off%s\" is due there, if a kernel sends by it",
-		port->name, port->device, interface, port_is_af_xdp(port) ? " txvlan off" : "");
-}
-
 /*
  * Watches a port's interface and the one below it, which can merge packets before a VLAN interface
  * gets them; and a veth's other end.
@@ -140,7 +132,11 @@ static void watch_port(struct wire_offloads *offloads, unsigned i)
 	veth = strcmp(kin.kind, "veth") == 0;
 	if (kin.link_elsewhere) {
 		if (veth && port->offloads != OFFLOADS_IGNORE && !offloads->only_looks)
-			warn_elsewhere(port, interface);
+			log_offloads(WARNING,
+				"ports.%s (%s): the other end of %s is in another network namespace: "
+				"\"ethtool -K INTERFACE tx off%s\" is due there, if a kernel sends by it",
+				port->name, port->device, interface,
+				port_is_af_xdp(port) ? " txvlan off" : "");
 	} else if (kin.link && kin.link != kin.index && if_indextoname((unsigned)kin.link, other)) {
 		watch_interface(offloads, i, other, kin.link, veth ? peer : AT_SOCKET);
 	}
