@@ -175,15 +175,6 @@ static int index_of(const struct port_config *port)
 	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
 }
 
-/* Returns the whole jiffies of a time. The coarse clock advances by one at a time. */
-static uint64_t jiffies_of(uint64_t ns)
-{
-	struct timespec jiffy = {0};
-
-	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
-	return ns / ((uint64_t)jiffy.tv_sec * SECOND_NS + (uint64_t)jiffy.tv_nsec);
-}
-
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
 	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
@@ -192,10 +183,14 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 	const struct config *config = opening->config;
 	const struct wire *wire = &config->wires[opening->wire];
 	struct bypass_setup *setup = (struct bypass_setup *)&program->rodata->setup;
+	struct timespec jiffy = {0};
 	unsigned first;
 
+	/* The coarse clock advances by one jiffy at a time. */
+	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
 	*setup = (struct bypass_setup){
-		.lease = jiffies_of(wire->fail_after_ns),
+		.lease = wire->fail_after_ns /
+			 ((uint64_t)jiffy.tv_sec * SECOND_NS + (uint64_t)jiffy.tv_nsec),
 		.workers = config->n_workers,
 		.interface = (uint32_t)opening->bypass->ports[opening->port].interface,
 		.partner = (uint32_t)index_of(&config->ports[opening->partner]),
@@ -351,26 +346,20 @@ static int complain_of_attach(const struct opening *opening, int ret)
 }
 
 /*
- * The data plane requires the driver's own XDP, unless the port's "generic" key is set: with
- * generic XDP, deciding packets costs more than it saves. For a program that only forwards, either
- * mode is accepted.
- */
-static uint32_t attach_flags(const struct port_config *port)
-{
-	if (!port_is_xdp(port))
-		return 0;
-	return port->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
-}
-
-/*
  * Attaches the program, because AF_XDP sockets need one. If a previous process's program is
  * attached, it stays until bypass_take_over() replaces it. The new program leaves packets to the
  * host until then. It is removed with the process unless bypass_take_over() has pinned it.
  */
 static int attach_program(const struct opening *opening, struct bypass_port *port)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		.flags = attach_flags(&opening->config->ports[opening->port]));
+	const struct port_config *config = &opening->config->ports[opening->port];
+	/*
+	 * The data plane requires the driver's own XDP, unless the port's "generic" key is set:
+	 * with generic XDP, deciding packets costs more than it saves. For a program that only
+	 * forwards, either mode is accepted.
+	 */
+	const uint32_t mode = config->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = port_is_xdp(config) ? mode : 0);
 	char path[BYPASS_PATH];
 
 	name_pin(opening->bypass, PIN_LINK, port->interface, path);
@@ -382,22 +371,12 @@ static int attach_program(const struct opening *opening, struct bypass_port *por
 	return port->link < 0 ? complain_of_attach(opening, -errno) : 0;
 }
 
-static int set_partner(const struct opening *opening, const struct bypass_port *port, int partner)
-{
-	uint32_t only = 0;
-	int ret = bpf_map_update_elem(
-		bpf_map__fd(port->program->maps.partner), &only, &partner, BPF_ANY);
-
-	return ret ? complain_of_port(opening, "packets cannot be sent to its partner's interface",
-			     -errno, NULL)
-		   : 0;
-}
-
 static int open_port(const struct opening *opening)
 {
 	const struct config *config = opening->config;
 	struct bypass_port *port = &opening->bypass->ports[opening->port];
 	int partner = index_of(&config->ports[opening->partner]), ret;
+	const uint32_t only = 0;
 
 	port->interface = index_of(&config->ports[opening->port]);
 	if (port->interface == 0 || partner == 0)
@@ -411,8 +390,10 @@ static int open_port(const struct opening *opening)
 	/* Attached until the process ends. */
 	port->unsent = bpf_program__attach(port->program->progs.see_unsent);
 	port->refused = bpf_program__attach(port->program->progs.see_refused);
-	ret = set_partner(opening, port, partner);
-	return ret ? ret : attach_program(opening, port);
+	if (bpf_map_update_elem(bpf_map__fd(port->program->maps.partner), &only, &partner, BPF_ANY))
+		return complain_of_port(
+			opening, "packets cannot be sent to its partner's interface", -errno, NULL);
+	return attach_program(opening, port);
 }
 
 static int open_wire(struct opening *opening)
@@ -676,46 +657,36 @@ static void take_back(const struct bypass *bypass, struct bypass_port *port)
 	}
 }
 
-static void close_port(struct bypass_port *port)
-{
-	bpf_link__destroy(port->unsent);
-	bpf_link__destroy(port->refused);
-	if (port->link >= 0)
-		close(port->link);
-	if (port->previous >= 0)
-		close(port->previous);
-	bypass_bpf__destroy(port->program);
-}
-
 struct plane *bypass_plane(const struct bypass *bypass)
 {
 	return bypass->plane;
 }
 
-/* After a failed start: restores the pins, unless a program of this process has counted packets. */
-static void swap_back(const struct bypass *bypass)
+void bypass_close(struct bypass *bypass)
 {
 	bool counted = false;
 
-	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
-		counted |= bypass->ports[i].updated;
-	if (bypass->swapped && !counted)
-		(void)plane_swap(bypass->plane);
-}
-
-void bypass_close(struct bypass *bypass)
-{
 	if (!bypass)
 		return;
 	if (bypass->beats)
 		munmap(bypass->beats, BEATS_BYTES);
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
-		if (!bypass->stays && bypass->ports[i].interface)
-			take_back(bypass, &bypass->ports[i]);
-		close_port(&bypass->ports[i]);
+		struct bypass_port *port = &bypass->ports[i];
+
+		if (!bypass->stays && port->interface)
+			take_back(bypass, port);
+		bpf_link__destroy(port->unsent);
+		bpf_link__destroy(port->refused);
+		if (port->link >= 0)
+			close(port->link);
+		if (port->previous >= 0)
+			close(port->previous);
+		bypass_bpf__destroy(port->program);
+		counted |= port->updated;
 	}
-	if (!bypass->stays)
-		swap_back(bypass);
+	/* A failed start restores the pins, unless a program of it has counted packets. */
+	if (!bypass->stays && bypass->swapped && !counted)
+		(void)plane_swap(bypass->plane);
 	if (bypass->plane)
 		plane_drop_aside(bypass->plane);
 	if (!bypass->stays)

@@ -135,14 +135,6 @@ static int make_classifiers(struct plane *plane)
 	return ret;
 }
 
-/* Sets the size by one of the maps, because libbpf has no other way. */
-static int size_tables(struct plane *plane, struct bpf_map *tables)
-{
-	int ret = make_classifiers(plane);
-
-	return ret ? ret : bpf_map__set_inner_map_fd(tables, plane->classifiers[0].fd);
-}
-
 int plane_share(struct plane *plane, struct bypass_bpf *program)
 {
 	size_t cpus = plane->cpus;
@@ -155,9 +147,15 @@ int plane_share(struct plane *plane, struct bypass_bpf *program)
 		ret = size_map(program->maps.plane_samples, &plane->samples, cpus * PLANE_SAMPLES);
 	if (ret == 0)
 		ret = size_map(program->maps.plane_clocks, &plane->clock, 1);
-	if (ret == 0 && plane->tables >= 0)
+	if (ret)
+		return ret;
+	if (plane->tables >= 0)
 		return bpf_map__reuse_fd(program->maps.plane_tables, plane->tables);
-	return ret ? ret : size_tables(plane, program->maps.plane_tables);
+	/* One of the maps sets the size, because libbpf has no other way. */
+	ret = make_classifiers(plane);
+	return ret ? ret
+		   : bpf_map__set_inner_map_fd(
+			     program->maps.plane_tables, plane->classifiers[0].fd);
 }
 
 static int map_shared(struct shared_map *shared, const struct bpf_map *map)

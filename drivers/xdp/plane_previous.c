@@ -354,23 +354,18 @@ int plane_look_back(const struct plane *plane, unsigned i, struct plane_previous
 	return 0;
 }
 
-/* tick_of_kernel() of the previous programs. */
-static uint64_t previous_tick(const struct plane_clock *clock)
-{
-	const struct plane_time *from = &clock->times[clock->written & 1];
-	uint64_t elapsed = boot_ns() - from->ns;
-
-	return from->ticks +
-	       (uint64_t)(((unsigned __int128)elapsed * from->rate) >> PLANE_CLOCK_SHIFT);
-}
-
 /* The tick for the bucket by the previous programs' clock, as in look_at_lease(). */
 static uint64_t previous_slowed(const struct plane_generation *from, unsigned slot)
 {
 	const struct plane_line *line = line_at(from, 0, slot);
 	const struct plane_clock *clock = from->maps[KEPT_CLOCK].memory;
 	struct expiry lease = {.until = clock->until, .span = clock->span};
-	uint64_t tick = previous_tick(clock);
+	const struct plane_time *from_time = &clock->times[clock->written & 1];
+	const uint64_t elapsed = boot_ns() - from_time->ns;
+	/* tick_of_kernel() of the previous programs. */
+	const uint64_t tick = from_time->ticks +
+			      (uint64_t)(((unsigned __int128)elapsed * from_time->rate) >>
+					 PLANE_CLOCK_SHIFT);
 	uint8_t ending = line->terms & PLANE_ENDING;
 
 	if (line->terms & PLANE_SOFT)
