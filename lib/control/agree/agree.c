@@ -19,19 +19,6 @@ static uint64_t mix_word(uint64_t word)
 	return splitmix64_next(&word);
 }
 
-static struct agree_row row_of(
-	const struct agree_policy *policy, uint32_t number, unsigned n_things)
-{
-	struct agree_row row = {.id = policy->id, .policy = number};
-
-	row.digest = mix_word(policy->id);
-	for (unsigned t = 0; t < n_things; t++) {
-		row.digest = mix_word(row.digest ^ policy->values[t]);
-		row.checks[t] = (uint16_t)mix_word(policy->values[t]);
-	}
-	return row;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	uint64_t left = ((const struct agree_row *)a)->id;
@@ -51,8 +38,17 @@ static void place_rows(
 	for (unsigned leaf = 0; leaf < LEAVES; leaf++)
 		rows->first[leaf + 1] += rows->first[leaf];
 	memcpy(at, rows->first, sizeof(at));
-	for (unsigned i = 0; i < n; i++)
-		rows->rows[at[leaf_of(policies[i].id)]++] = row_of(&policies[i], i, n_things);
+	for (unsigned i = 0; i < n; i++) {
+		const struct agree_policy *policy = &policies[i];
+		struct agree_row *row = &rows->rows[at[leaf_of(policy->id)]++];
+
+		*row = (struct agree_row){
+			.id = policy->id, .policy = i, .digest = mix_word(policy->id)};
+		for (unsigned t = 0; t < n_things; t++) {
+			row->digest = mix_word(row->digest ^ policy->values[t]);
+			row->checks[t] = (uint16_t)mix_word(policy->values[t]);
+		}
+	}
 }
 
 struct agree_rows *rows_create(const struct agree_policy *policies, unsigned n, unsigned n_things)
@@ -193,17 +189,15 @@ static void mark_since(struct agree *a, uint64_t *since_ns, bool differs, uint64
 	a->views++;
 }
 
-static bool thing_differs(const struct agree *a, const struct agree_peer *p, unsigned thing)
-{
-	if (p->said[thing] == 0 || a->group[thing] == 0)
-		return false;
-	return thing == a->clock ? p->clock_differs : p->said[thing] != a->group[thing];
-}
-
 void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns)
 {
-	for (unsigned t = 0; t < a->n_group; t++)
-		mark_since(a, &p->since_ns[t], thing_differs(a, p, t), now_ns);
+	for (unsigned t = 0; t < a->n_group; t++) {
+		const bool both = p->said[t] != 0 && a->group[t] != 0;
+		const bool differs = both &&
+				     (t == a->clock ? p->clock_differs : p->said[t] != a->group[t]);
+
+		mark_since(a, &p->since_ns[t], differs, now_ns);
+	}
 	mark_since(a, &p->things_since_ns, !p->same_things, now_ns);
 }
 
@@ -345,11 +339,6 @@ void agree_regroup(struct agree *a, unsigned n, unsigned self, const unsigned *t
 		qsort(a->peers, kept, sizeof(*a->peers), compare_peers);
 }
 
-static bool group_equal(const struct agree *a, const uint64_t *group)
-{
-	return memcmp(a->group, group, a->n_group * sizeof(*group)) == 0;
-}
-
 /* Makes a summary due for every peer, and compares their earlier values with the new ones. */
 static void look_again(struct agree *a, uint64_t now_ns)
 {
@@ -376,7 +365,8 @@ int agree_set(struct agree *a, const uint64_t *group, const struct agree_policy 
 
 	if (!rows)
 		return -ENOMEM;
-	same = a->rows && a->rows->root == rows->root && group_equal(a, group);
+	same = a->rows && a->rows->root == rows->root &&
+	       memcmp(a->group, group, a->n_group * sizeof(*group)) == 0;
 	rows_destroy(a->rows);
 	a->rows = rows;
 	memcpy(a->group, group, a->n_group * sizeof(*group));
@@ -415,44 +405,34 @@ uint64_t agree_changes(const struct agree *a)
 	return a->views;
 }
 
-static unsigned group_differences(const struct agree *a, const struct agree_peer *p)
-{
-	unsigned n = p->things_since_ns != 0;
-
-	for (unsigned t = 0; p->since_ns && t < a->n_group; t++)
-		n += p->since_ns[t] != 0;
-	return n;
-}
-
 static void keep_oldest(uint64_t *oldest_ns, uint64_t since_ns)
 {
 	if (since_ns && (*oldest_ns == 0 || since_ns < *oldest_ns))
 		*oldest_ns = since_ns;
 }
 
-static uint64_t oldest_of(const struct agree *a, const struct agree_peer *p)
-{
-	uint64_t oldest_ns = p->things_since_ns;
-
-	for (unsigned t = 0; p->since_ns && t < a->n_group; t++)
-		keep_oldest(&oldest_ns, p->since_ns[t]);
-	/* The roots differ while any policy does. */
-	keep_oldest(&oldest_ns, p->roots_since_ns);
-	return oldest_ns;
-}
-
 struct agree_peer_view agree_peer(const struct agree *a, unsigned peer)
 {
 	const struct agree_peer *p = peer_find(a, peer);
+	uint64_t oldest_ns;
+	unsigned n;
 
 	if (!p)
 		return (struct agree_peer_view){0};
+	n = p->things_since_ns != 0;
+	oldest_ns = p->things_since_ns;
+	for (unsigned t = 0; p->since_ns && t < a->n_group; t++) {
+		n += p->since_ns[t] != 0;
+		keep_oldest(&oldest_ns, p->since_ns[t]);
+	}
+	/* The roots differ while any policy does. */
+	keep_oldest(&oldest_ns, p->roots_since_ns);
 	return (struct agree_peer_view){
 		.heard = p->heard,
 		.heard_ns = p->heard_ns,
-		.n = group_differences(a, p) + p->n_found,
+		.n = n + p->n_found,
 		.more = p->overflow || (p->roots_since_ns && p->n_found == 0),
-		.since_ns = oldest_of(a, p),
+		.since_ns = oldest_ns,
 	};
 }
 

@@ -15,22 +15,6 @@
  */
 #define CLOCK_SURE_NS UINT64_C(1000000000)
 
-/*
- * Returns true if the sender has already sent a later change. A message of another start is from
- * the present one, because gossip delivers no others.
- */
-static bool is_overtaken(const struct agree_peer *p, uint64_t epoch, uint32_t changes)
-{
-	return p->heard && p->epoch == epoch && (int32_t)(changes - p->changes) < 0;
-}
-
-/* Restarts the walk immediately, for another root: the differences are compared again. */
-static void restart_walk(struct agree_peer *p)
-{
-	memset(p->walk, 0, sizeof(*p->walk));
-	p->walk->branch = BRANCHES;
-}
-
 /* Returns true if a peer's time of day is far from ours, which is later by the message's delay. */
 static bool is_clock_apart(const struct agree *a, const struct agree_peer *p, uint64_t now_ns)
 {
@@ -60,8 +44,11 @@ static int receive_summary(
 			if (a->tags[t] == tag)
 				p->said[t] = value;
 	}
-	if (root != p->root)
-		restart_walk(p);
+	/* Another root restarts the walk immediately: the differences are compared again. */
+	if (root != p->root) {
+		memset(p->walk, 0, sizeof(*p->walk));
+		p->walk->branch = BRANCHES;
+	}
 	p->root = root;
 	p->same_things = things == a->things;
 	if (!is_clock_apart(a, p, now_ns))
@@ -259,7 +246,11 @@ int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t
 	if (!p)
 		return 0;
 	wire_get32(wire_get64(buf + 2, &epoch), &changes);
-	if (is_overtaken(p, epoch, changes))
+	/*
+	 * The sender has already sent a later change. A message of another start is from the
+	 * present one, because gossip delivers no others.
+	 */
+	if (p->heard && p->epoch == epoch && (int32_t)(changes - p->changes) < 0)
 		return 0;
 	/* Other parts need the summary with their root first, to be compared with the right one. */
 	if (buf[1] != AGREE_SUMMARY &&

@@ -129,13 +129,6 @@ static size_t write_digests(
 	return (size_t)(at - buf);
 }
 
-static size_t write_branches(
-	const struct agree *a, struct agree_walk *walk, uint8_t *buf, size_t room)
-{
-	return write_digests(
-		a->rows->branches, &walk->branch, buf, write_head(a, AGREE_BRANCHES, buf), room);
-}
-
 static size_t write_leaves(
 	const struct agree *a, struct agree_walk *walk, uint8_t *buf, size_t room)
 {
@@ -153,14 +146,6 @@ static size_t write_leaves(
 		walk->branches &= ~(UINT64_C(1) << branch);
 	}
 	return len;
-}
-
-static uint8_t *write_row(const struct agree *a, const struct agree_row *row, uint8_t *at)
-{
-	at = wire_put64(wire_put64(at, row->id), row->digest);
-	for (unsigned t = 0; t < a->n_policy; t++)
-		at = wire_put16(at, row->checks[t]);
-	return at;
 }
 
 /* Writes the rest of a leaf, or as much as there is room for: the range ends with the last row. */
@@ -181,8 +166,11 @@ static uint8_t *write_section(
 	at = wire_put16(wire_put16(at, (uint16_t)leaf), (uint16_t)n);
 	at = wire_put64(at, walk->row ? rows[first - 1].id + 1 : leaf_first(leaf));
 	at = wire_put64(at, whole ? leaf_last(leaf) : rows[first + n - 1].id);
-	for (unsigned r = first; r < first + n; r++)
-		at = write_row(a, &rows[r], at);
+	for (unsigned r = first; r < first + n; r++) {
+		at = wire_put64(wire_put64(at, rows[r].id), rows[r].digest);
+		for (unsigned t = 0; t < a->n_policy; t++)
+			at = wire_put16(at, rows[r].checks[t]);
+	}
 	walk->row += n;
 	if (whole) {
 		walk->row = 0;
@@ -210,7 +198,8 @@ static size_t write_walk(const struct agree *a, struct agree_walk *walk, uint8_t
 	if (room < HEAD + SECTION + policy_bytes(a))
 		return 0;
 	if (walk->branch < BRANCHES)
-		return write_branches(a, walk, buf, room);
+		return write_digests(a->rows->branches, &walk->branch, buf,
+			write_head(a, AGREE_BRANCHES, buf), room);
 	walk->turn = !walk->turn;
 	if (policies && (walk->turn || !walk->branches))
 		return write_policies(a, walk, buf, room);
