@@ -58,12 +58,6 @@ struct book_account *book_find_named(struct book *book, unsigned edge, uint64_t 
 	return NULL;
 }
 
-/* True if it is the account of that name, and not of another one with the same id. */
-static bool account_is_named(const struct book_account *account, const struct book_name *name)
-{
-	return account->check == name->check && strcmp(account->name, name->name) == 0;
-}
-
 bool book_record_name(const struct book_record *record, uint64_t *check, char name[BOOK_NAME_MAX])
 {
 	const uint8_t *at = record->at;
@@ -187,20 +181,14 @@ struct book_update {
 	unsigned n;
 };
 
-static void conserve_update_free(struct book *book, struct book_update *u)
-{
-	for (unsigned i = 0; i < u->n; i++)
-		if (book_find(book, u->accounts[i]->id) != u->accounts[i])
-			account_close(book, u->accounts[i]);
-	free(u->accounts);
-	free(u->by_id);
-}
-
 static int update_add(struct book *book, struct book_update *u, const void *policy, uint64_t now_ns)
 {
 	struct book_name name = row_name(policy);
 	struct book_account *account = book_find(book, name.id);
-	int ret = account && !account_is_named(account, &name) ? -EEXIST : 0;
+	/* Another account can have the same id. */
+	const bool other = account &&
+			   (account->check != name.check || strcmp(account->name, name.name) != 0);
+	int ret = other ? -EEXIST : 0;
 
 	if (ret == 0)
 		ret = book->ops->check(book, account, policy);
@@ -251,7 +239,11 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 	int ret = update_prepare(book, &u, policies, n, now_ns);
 
 	if (ret) {
-		conserve_update_free(book, &u);
+		for (unsigned i = 0; i < u.n; i++)
+			if (book_find(book, u.accounts[i]->id) != u.accounts[i])
+				account_close(book, u.accounts[i]);
+		free(u.accounts);
+		free(u.by_id);
 		return ret;
 	}
 	for (unsigned i = 0; i < n; i++)

@@ -17,16 +17,6 @@
 /* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
 #define EPOCH_BITS 20
 
-static uint64_t edges_fingerprint(const struct book *book)
-{
-	const struct overlay_edge *edges = overlay_edges(book->overlay, book->position);
-	uint64_t hash = hash64_step(HASH64_BASIS, book->overlay->ids[book->position]);
-
-	for (unsigned e = 0; e < book->n_edges; e++)
-		hash = hash64_step(hash, book->overlay->ids[edges[e].peer]);
-	return hash;
-}
-
 static int create_links(struct book *book, const uint32_t *ids)
 {
 	unsigned n = book->overlay->n;
@@ -48,19 +38,14 @@ static int create_links(struct book *book, const uint32_t *ids)
 	return 0;
 }
 
-static bool params_valid(const struct book_params *params)
-{
-	return params->overlay.n > 0 && params->self < params->overlay.n &&
-	       params->timeout_ns > 0 && params->epoch > 0 &&
-	       params->epoch >> (62 - EPOCH_BITS) == 0;
-}
-
 int book_open(struct book *book, const struct book_params *params)
 {
 	const uint32_t *ids = params->overlay.ids;
+	const struct overlay_edge *edges;
 	int ret;
 
-	if (!params_valid(params))
+	if (params->self >= params->overlay.n || params->timeout_ns == 0 || params->epoch == 0 ||
+		params->epoch >> (62 - EPOCH_BITS) != 0)
 		return -EINVAL;
 	*book = (struct book){
 		.ops = params->ops,
@@ -77,7 +62,11 @@ int book_open(struct book *book, const struct book_params *params)
 		return ret;
 	book->position = overlay_position(book->overlay, ids[params->self]);
 	book->n_edges = book->overlay->n_edges[book->position];
-	book->fingerprint = edges_fingerprint(book);
+	edges = overlay_edges(book->overlay, book->position);
+	book->fingerprint = hash64_step(HASH64_BASIS, book->overlay->ids[book->position]);
+	for (unsigned e = 0; e < book->n_edges; e++)
+		book->fingerprint = hash64_step(
+			book->fingerprint, book->overlay->ids[edges[e].peer]);
 	return create_links(book, ids);
 }
 
