@@ -45,25 +45,6 @@ struct unit_terms unit_own_terms(const struct budget *b, const struct unit_accou
 	};
 }
 
-static void compare_unit_terms(struct unit_edge *edge, const struct unit_terms *own)
-{
-	const struct unit_terms *said = &edge->said;
-	bool both = said->terms && own->terms;
-
-	edge->apart = both && (said->terms != own->terms || said->unit != own->unit);
-	edge->differs = edge->apart || (both && said->total != own->total);
-}
-
-/* Ignores totals of another unit, which cannot be compared with ours. */
-static void find_least_total(
-	uint64_t *total, uint32_t *most, uint32_t unit, const struct unit_terms *said)
-{
-	if (!said->terms || said->unit != unit)
-		return;
-	*total = min_u64(*total, said->total);
-	*most = said->n > *most ? said->n : *most;
-}
-
 /* Sets the total in force to the least of ours and the neighbours'. Returns true if it changed. */
 static bool unit_go_by_least(const struct budget *b, struct unit_account *a)
 {
@@ -73,24 +54,23 @@ static bool unit_go_by_least(const struct budget *b, struct unit_account *a)
 	bool changed;
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
-		compare_unit_terms(&a->edges[e], &own);
-		find_least_total(&total, &most, a->policy.unit, &a->edges[e].said);
+		struct unit_edge *edge = &a->edges[e];
+		const struct unit_terms *said = &edge->said;
+		const bool both = said->terms && own.terms;
+
+		edge->apart = both && (said->terms != own.terms || said->unit != own.unit);
+		edge->differs = edge->apart || (both && said->total != own.total);
+		/* Totals of another unit cannot be compared with ours. */
+		if (said->terms && said->unit == a->policy.unit) {
+			total = min_u64(total, said->total);
+			most = said->n > most ? said->n : most;
+		}
 	}
 	if (most > n)
 		total = (uint64_t)((unsigned __int128)total * n / most);
 	changed = total != a->total;
 	a->total = total;
 	return changed;
-}
-
-/* Assumes our own terms for all neighbours until they send theirs. */
-static void unit_assume_terms(const struct budget *b, struct unit_account *a)
-{
-	struct unit_terms own = unit_own_terms(b, a);
-
-	for (unsigned e = 0; e < b->book.n_edges; e++)
-		a->edges[e].said = own;
-	a->total = a->policy.total;
 }
 
 bool unit_receive_terms(
@@ -158,16 +138,15 @@ static struct quota_params quota_params(struct budget *b, const struct unit_acco
 	};
 }
 
-/* Returns a guess of the units behind an edge that has had no report. */
-static uint64_t guess_behind(const struct budget *b, const struct unit_account *a)
-{
-	/* Units that are drawn elsewhere are with the limiter that drew them. */
-	return a->policy.drawn ? 1 : a->total / b->params.n + 1;
-}
-
 void unit_link(const struct budget *b, struct unit_account *a, unsigned edge, bool linked)
 {
-	quota_link(a->quota, edge, linked && !a->edges[edge].apart, guess_behind(b, a));
+	/*
+	 * A guess of the units behind an edge that has had no report. Units that are drawn
+	 * elsewhere are with the limiter that drew them.
+	 */
+	const uint64_t behind = a->policy.drawn ? 1 : a->total / b->params.n + 1;
+
+	quota_link(a->quota, edge, linked && !a->edges[edge].apart, behind);
 }
 
 static void unit_join_tree(const struct budget *b, struct unit_account *a)
@@ -218,7 +197,10 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 	else
 		a->policy = (struct budget_policy){
 			.total = total, .drawn = flags & FLAG_DRAWN, .period_length = length};
-	unit_assume_terms(b, a);
+	/* Assumes our own terms for all neighbours until they send theirs. */
+	for (unsigned e = 0; e < book->n_edges; e++)
+		a->edges[e].said = unit_own_terms(b, a);
+	a->total = a->policy.total;
 	if (flags & (FLAG_RECOVERING | FLAG_DOUBT))
 		a->doubt_ns = now_ns + TIME_DOUBT_NS;
 	ret = unit_open_quota(b, a, record, flags & FLAG_RECOVERING, now_ns);
@@ -249,28 +231,17 @@ static int unit_check(
 	return 0;
 }
 
-/* Unlinks the edges with different terms, which cannot carry units, and links the others again. */
-static void link_by_terms(const struct budget *b, struct unit_account *a)
-{
-	for (unsigned e = 0; e < b->book.n_edges; e++)
-		unit_link(b, a, e, b->links[e].linked);
-}
-
 void unit_reconsider_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	bool changed = unit_go_by_least(b, a);
 
-	link_by_terms(b, a);
+	/* Edges with different terms cannot carry units: unlinks them, and links the others. */
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		unit_link(b, a, e, b->links[e].linked);
 	if (changed && !a->policy.drawn)
 		(void)quota_set_share(a->quota, unit_share(b, a), now_ns); /* the share fits */
 	a->ask_ns = now_ns;
 	unit_wake(b, a);
-}
-
-static bool is_other_policy(const struct budget_policy *a, const struct budget_policy *b)
-{
-	return a->total != b->total || a->drawn != b->drawn || a->terms != b->terms ||
-	       a->unit != b->unit;
 }
 
 void unit_resend_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
@@ -283,7 +254,10 @@ void unit_resend_terms(struct budget *b, struct unit_account *a, uint64_t now_ns
 void unit_set(struct budget *b, struct unit_account *a, const struct budget_policy *policy,
 	uint64_t now_ns)
 {
-	bool other = is_other_policy(&a->policy, policy), drawn = a->policy.drawn;
+	const struct budget_policy *was = &a->policy;
+	const bool drawn = was->drawn;
+	const bool other = was->total != policy->total || drawn != policy->drawn ||
+			   was->terms != policy->terms || was->unit != policy->unit;
 
 	a->policy = *policy;
 	quota_set_chunk(a->quota, policy->chunk);

@@ -149,20 +149,6 @@ static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct q
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 
-/*
- * Writes the only message of a limiter without an identity of its ledger: a head, at the usual
- * pace. Returns its length, or 0.
- */
-static size_t write_bare_head(struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf)
-{
-	if (!tree_speaks(b, edge, now_ns))
-		return 0;
-	(void)tree_say(b, edge, now_ns);
-	book_write_head(&b->book, BUDGET_MESSAGE, buf);
-	b->counters.messages_sent++;
-	return BOOK_HEAD;
-}
-
 /* Writes the next message to a neighbour. Returns its length, or 0. */
 static size_t budget_write_message(
 	struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
@@ -172,8 +158,15 @@ static size_t budget_write_message(
 	struct unit_account *a;
 	size_t len = HEAD;
 
-	if (!book_identity_known(b->book.identity))
-		return write_bare_head(b, edge, now_ns, buf);
+	if (!book_identity_known(b->book.identity)) {
+		/* Without an identity of its ledger it sends only a head, at the usual pace. */
+		if (!tree_speaks(b, edge, now_ns))
+			return 0;
+		(void)tree_say(b, edge, now_ns);
+		book_write_head(&b->book, BUDGET_MESSAGE, buf);
+		b->counters.messages_sent++;
+		return BOOK_HEAD;
+	}
 	TAILQ_FOREACH(a, &b->ready, next_ready)
 	{
 		if (len + PART > room)
@@ -226,16 +219,6 @@ static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned e
 		unit_reconsider_terms(b, a, now_ns);
 }
 
-/* Rejects a part with other terms: counts it, and answers if it requests a confirmation. */
-static void refuse_part(struct budget *b, struct unit_account *a, unsigned edge,
-	const struct quota_message *message)
-{
-	b->counters.differing++;
-	if (message->parts & QUOTA_CONFIRM)
-		quota_wake_edge(a->quota, edge, false);
-	unit_wake(b, a);
-}
-
 /* Returns false if two limiters can have sent messages under this neighbour's name. */
 static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigned edge,
 	const struct quota_message *message)
@@ -272,7 +255,11 @@ static void receive_part(struct budget *b, unsigned edge, const struct tree_head
 	}
 	take_unit_terms(b, a, edge, header, at, now_ns);
 	if (a->edges[edge].apart) {
-		refuse_part(b, a, edge, &message);
+		/* Answers if the part requests a confirmation. */
+		b->counters.differing++;
+		if (message.parts & QUOTA_CONFIRM)
+			quota_wake_edge(a->quota, edge, false);
+		unit_wake(b, a);
 		return;
 	}
 	period = quota_view(a->quota, now_ns).period;

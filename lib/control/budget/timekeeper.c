@@ -11,20 +11,9 @@
 
 #define MILLION 1000000
 
-static uint64_t distance_ns(int64_t apart)
-{
-	return apart < 0 ? -(uint64_t)apart : (uint64_t)apart;
-}
-
-/* Returns the distance in ns. A time in a message can have any value. */
-static uint64_t words_apart(uint64_t a, uint64_t b)
-{
-	return max_u64(a, b) - min_u64(a, b);
-}
-
 static bool is_at_one(uint64_t a, uint64_t b)
 {
-	return words_apart(a, b) <= TIME_GROUP_NS;
+	return max_u64(a, b) - min_u64(a, b) <= TIME_GROUP_NS; /* any times of messages */
 }
 
 void timekeeper_begin(struct timekeeper *c, unsigned n, uint64_t now_ns, uint64_t until_ns)
@@ -135,7 +124,7 @@ static void follow_majority(
 static bool take_correction(struct timekeeper *c, const struct time_reading *r)
 {
 	int64_t apart = (int64_t)(r->wall_ns - time_at(c, r->boot_ns));
-	uint64_t distance = distance_ns(apart);
+	uint64_t distance = apart < 0 ? -(uint64_t)apart : (uint64_t)apart;
 
 	if (distance > c->allowance_ns)
 		return false;
@@ -188,17 +177,13 @@ static enum time_reason look_agreed(struct timekeeper *c, const struct time_read
 	return TIME_FOLLOWS;
 }
 
-static bool is_set_right(
-	const struct timekeeper *c, const struct time_reading *r, const struct time_word *majority)
-{
-	return r->synchronised && !c->sure &&
-	       !(is_denied(majority, r->wall_ns) && majority->grade == TIME_SURE);
-}
-
 static enum time_reason look_stepped(
 	struct timekeeper *c, const struct time_reading *r, const struct time_word *majority)
 {
-	if (is_set_right(c, r, majority)) {
+	const bool set_right = r->synchronised && !c->sure &&
+			       !(is_denied(majority, r->wall_ns) && majority->grade == TIME_SURE);
+
+	if (set_right) {
 		set_time(c, r->boot_ns, r->wall_ns, true);
 		return is_denied(majority, r->wall_ns) ? TIME_OUTVOTED : TIME_AGREES;
 	}
@@ -227,15 +212,6 @@ static bool is_apart(enum time_reason reason)
 	return reason == TIME_STEPPED || reason == TIME_FOLLOWS;
 }
 
-static void note_reason(struct timekeeper *c, enum time_reason reason, uint64_t boot_ns)
-{
-	if (reason == c->reason)
-		return;
-	c->steps += is_apart(reason) && !is_apart(c->reason);
-	c->reason = reason;
-	c->since_ns = boot_ns;
-}
-
 bool timekeeper_look(struct timekeeper *c, const struct time_reading *r,
 	const struct time_word *words, unsigned n)
 {
@@ -249,7 +225,11 @@ bool timekeeper_look(struct timekeeper *c, const struct time_reading *r,
 	earn_allowance(c, r->boot_ns);
 	reason = c->known ? look_by_known(c, r, &majority)
 			  : look_at_start(c, r, words, n, &majority);
-	note_reason(c, reason, r->boot_ns);
+	if (reason != before) {
+		c->steps += is_apart(reason) && !is_apart(before);
+		c->reason = reason;
+		c->since_ns = r->boot_ns;
+	}
 	against = reason == TIME_OUTVOTED ? majority.time_ns
 		  : c->known              ? time_at(c, r->boot_ns)
 					  : max_u64(c->floor_ns, r->wall_ns);

@@ -193,11 +193,6 @@ static unsigned count_tree_children(const struct budget *b)
 	return n;
 }
 
-static bool is_better(const struct budget *b, const struct route *route)
-{
-	return route->root < b->route.root && is_feasible(b, route);
-}
-
 /* Returns true if a request for a place as its child can succeed. */
 static bool may_be_candidate(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
@@ -220,8 +215,10 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		const struct tree_link *link = &b->links[e], *least = &b->links[best];
+		const bool better = link->said.route.root < b->route.root &&
+				    is_feasible(b, &link->said.route);
 
-		if (!is_better(b, &link->said.route) || !may_be_candidate(b, e, now_ns))
+		if (!better || !may_be_candidate(b, e, now_ns))
 			continue;
 		if (best == b->book.n_edges || link->said.route.root < least->said.route.root ||
 			(link->said.route.root == least->said.route.root &&
@@ -229,15 +226,6 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 			best = e;
 	}
 	return best;
-}
-
-/* Returns true if the neighbour's distance makes it a better parent. */
-static bool is_nearer(const struct budget *b, const struct tree_link *link)
-{
-	uint64_t parent = round_trip(&b->links[b->parent]), trip = round_trip(link);
-
-	return trip < parent / NEARER_DEN * NEARER_NUM && parent - trip > NEARER_NS &&
-	       link->said.route.root == b->route.root;
 }
 
 /*
@@ -250,27 +238,20 @@ static unsigned find_nearer_parent(struct budget *b, uint64_t now_ns)
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct tree_link *link = &b->links[e];
+		const uint64_t parent = round_trip(&b->links[b->parent]), trip = round_trip(link);
+		const bool nearer = trip < parent / NEARER_DEN * NEARER_NUM &&
+				    parent - trip > NEARER_NS &&
+				    link->said.route.root == b->route.root;
 
-		if (!is_nearer(b, link))
+		if (!nearer)
 			link->nearer = 0;
 		else if (link->nearer < NEARER_LOOKS)
 			link->nearer++;
 		if (link->nearer == NEARER_LOOKS && may_be_candidate(b, e, now_ns) &&
-			(best == b->book.n_edges || round_trip(link) < round_trip(&b->links[best])))
+			(best == b->book.n_edges || trip < round_trip(&b->links[best])))
 			best = e;
 	}
 	return best;
-}
-
-/* Sets another parent, and compares the others' distances with its own from now on. */
-static void set_parent(struct budget *b, unsigned edge, uint64_t now_ns)
-{
-	if (b->parent < b->book.n_edges)
-		b->links[b->parent].due = true;
-	b->parent = edge;
-	b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
-	for (unsigned e = 0; e < b->book.n_edges; e++)
-		b->links[e].nearer = 0;
 }
 
 static void set_candidate(struct budget *b, unsigned edge, uint64_t wait_ns, uint64_t now_ns)
@@ -313,7 +294,13 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 	leads = link->said.route.root <= b->route.root && is_feasible(b, &link->said.route);
 	if (welcome && leads && book_alive(&b->book, edge, now_ns)) {
 		end_candidacy(b, false, now_ns);
-		set_parent(b, edge, now_ns);
+		/* The others' distances are compared with the new parent's from now on. */
+		if (b->parent < b->book.n_edges)
+			b->links[b->parent].due = true;
+		b->parent = edge;
+		b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
+		for (unsigned e = 0; e < b->book.n_edges; e++)
+			b->links[e].nearer = 0;
 		follow_parent(b, now_ns);
 		return;
 	}
@@ -337,18 +324,12 @@ static void heed_children(struct budget *b, uint64_t now_ns)
 	}
 }
 
-static bool is_linked(const struct budget *b, unsigned edge)
-{
-	const struct tree_link *link = &b->links[edge];
-
-	return edge == b->parent || (link->child && link->said.flags & TREE_PARENT);
-}
-
 static void update_tree_links(struct budget *b)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct tree_link *link = &b->links[e];
-		bool linked = is_linked(b, e);
+		const bool linked = e == b->parent ||
+				    (link->child && link->said.flags & TREE_PARENT);
 
 		if (linked == link->linked)
 			continue;
@@ -457,17 +438,13 @@ static void measure_round_trip(const struct budget *b, struct tree_link *link,
 		link->round_trip_ns += (trip - link->round_trip_ns) / RISE;
 }
 
-static bool announcement_is_old(const struct tree_link *link, const struct tree_header *header)
-{
-	return header->epoch != link->said.epoch ? header->epoch < link->said.epoch
-						 : header->stamp <= link->said.stamp;
-}
-
 void tree_receive(
 	struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns)
 {
 	struct tree_link *link = &b->links[edge];
 	uint64_t quiet_ns = now_ns - b->book.links[edge].sent_ns;
+	const bool old = header->epoch != link->said.epoch ? header->epoch < link->said.epoch
+							   : header->stamp <= link->said.stamp;
 
 	/*
 	 * The neighbour has a message of a later start of ours, which we do not remember. It waits
@@ -475,7 +452,7 @@ void tree_receive(
 	 */
 	if (header->echo_epoch > b->epoch && header->echo_epoch < LEDGER_MOST)
 		b->epoch = header->echo_epoch + 1;
-	if (announcement_is_old(link, header)) {
+	if (old) {
 		link->due |= header->epoch < link->said.epoch; /* our echo shows the later one */
 		return;
 	}
