@@ -142,28 +142,6 @@ void rate_write_terms(const struct rate_terms *terms, uint8_t *at)
 	wire_put32(wire_put64(wire_put64(at, terms->limit), terms->burst), terms->n);
 }
 
-static void compare_terms(struct rate_edge *edge, const struct rate_terms *own)
-{
-	const struct rate_terms *said = &edge->said;
-
-	edge->apart = said->terms && own->terms &&
-		      (said->terms != own->terms || said->unit != own->unit);
-	edge->differs = edge->apart ||
-			(said->terms && own->terms &&
-				(said->limit != own->limit || said->burst != own->burst));
-}
-
-/* Lowers the limit and burst to those received. Numbers of another unit do not apply. */
-static void find_least(struct conserve_policy *least, uint64_t *most, const struct rate_terms *said)
-{
-	if (!said->terms || said->unit != least->unit || least->limit == 0)
-		return;
-	least->limit = min_u64(least->limit, said->limit);
-	*most = said->n > *most ? said->n : *most;
-	if (said->burst > 0 && least->burst > 0)
-		least->burst = min_u64(least->burst, said->burst);
-}
-
 /* All use the equal part by the largest number of limiters. */
 bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 {
@@ -172,8 +150,20 @@ bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 	uint64_t n = c->params.overlay.n, most = n;
 
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
-		compare_terms(&a->edges[e], &own);
-		find_least(&least, &most, &a->edges[e].said);
+		struct rate_edge *edge = &a->edges[e];
+		const struct rate_terms *said = &edge->said;
+		const bool both = said->terms && own.terms;
+
+		edge->apart = both && (said->terms != own.terms || said->unit != own.unit);
+		edge->differs = edge->apart ||
+				(both && (said->limit != own.limit || said->burst != own.burst));
+		/* Numbers of another unit do not apply. */
+		if (!said->terms || said->unit != least.unit || least.limit == 0)
+			continue;
+		least.limit = min_u64(least.limit, said->limit);
+		most = said->n > most ? said->n : most;
+		if (said->burst > 0 && least.burst > 0)
+			least.burst = min_u64(least.burst, said->burst);
 	}
 	if (most > n)
 		least.limit = (uint64_t)((unsigned __int128)least.limit * n / most);

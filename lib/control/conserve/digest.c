@@ -90,16 +90,6 @@ uint64_t digest_entry(const uint8_t *entry)
 	return hash_bytes(copy, sizeof(copy));
 }
 
-/* Number of buckets for so many accounts, as a binary logarithm. */
-static unsigned bucket_bits(unsigned n)
-{
-	unsigned bits = 0;
-
-	while (bits < DIGEST_BITS && n > (unsigned)BUCKET_ACCOUNTS << bits)
-		bits++;
-	return bits;
-}
-
 /* A bucket of a coarser division is a range of the finest one. */
 struct digest_range digest_range(unsigned bucket, unsigned bits)
 {
@@ -125,7 +115,9 @@ void digest_tick(struct conserve *c)
 		c->params.lease_ns / max_u64(renewals * c->params.repeat_ns, 1), 1);
 	unsigned n;
 
-	round->bits = bucket_bits(c->book.n);
+	round->bits = 0;
+	while (round->bits < DIGEST_BITS && c->book.n > (unsigned)BUCKET_ACCOUNTS << round->bits)
+		round->bits++;
 	n = 1U << round->bits;
 	round->swept += round->first + round->n >= n;
 	round->first = (round->first + round->n) % n;
@@ -183,20 +175,6 @@ static bool has_lease(const struct rate_account *a, unsigned edge)
 	return view.locked > view.granted || ledger_was_promised(a->ledger, edge);
 }
 
-/* True if the account is in use, or was: a lost entry leaves the neighbour with an old hint. */
-static bool has_hints(const struct rate_account *a, unsigned edge)
-{
-	return a->edges[edge].sent_q != 0 || a->edges[edge].hinted;
-}
-
-/* True if no message arrives: the neighbour is down. One that is up sends some in each lease. */
-static bool is_silent(const struct conserve *c, unsigned edge, uint64_t now_ns)
-{
-	uint64_t heard_ns = c->links[edge].heard_ns;
-
-	return now_ns > heard_ns && now_ns - heard_ns > c->params.lease_ns;
-}
-
 /*
  * Sends accounts of a range that is not in the digest one by one, if they were not sent in this
  * tick. The last entry of a settled one can be lost, so it is sent again, too, but later.
@@ -210,10 +188,12 @@ static void send_range(
 		TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 		{
 			uint64_t since_ns = now_ns - a->edges[edge].sent_ns;
+			/* Is in use, or was: a lost entry leaves the neighbour with an old hint. */
+			const bool hints = a->edges[edge].sent_q != 0 || a->edges[edge].hinted;
 
 			if (since_ns > c->params.repeat_ns &&
 				(since_ns / SETTLED_LEASES > c->params.lease_ns || settled ||
-					(has_hints(a, edge) && since_ns * 2 > c->params.lease_ns) ||
+					(hints && since_ns * 2 > c->params.lease_ns) ||
 					has_lease(a, edge) || !is_settled(c, a, edge)))
 				rate_stale(c, a, edge);
 		}
@@ -235,6 +215,9 @@ static void repeat_range(struct conserve *c, unsigned edge, struct digest_range 
 size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	const struct digest_round *round = &c->round;
+	const uint64_t heard_ns = c->links[edge].heard_ns;
+	/* The neighbour is down. One that is up sends some messages in each lease. */
+	const bool silent = now_ns > heard_ns && now_ns - heard_ns > c->params.lease_ns;
 	uint64_t stamp = 0, echo = UINT64_MAX;
 	size_t len = DIGEST_AT_SUMS;
 
@@ -245,7 +228,7 @@ size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t 
 		bool fits = len + DIGEST_SUM <= room;
 
 		if (!fits || !range_settled(c, edge, range, now_ns, &with_stamp, &with_echo)) {
-			if (!is_silent(c, edge, now_ns))
+			if (!silent)
 				send_range(c, edge, range, now_ns, !fits);
 			continue;
 		}

@@ -154,16 +154,6 @@ static size_t write_entries(
 	return len;
 }
 
-/*
- * Returns the ns without a message after which an empty one is due. A limiter that has lost its
- * memory waits for others to receive it.
- */
-static uint64_t silence_of(const struct conserve *c)
-{
-	return book_identity_known(c->book.identity) ? c->params.lease_ns / RENEWALS
-						     : c->params.repeat_ns;
-}
-
 /* Writes the body of a message: entries, the tick's digest or a request. Returns 0 for none. */
 static size_t write_body(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
@@ -193,11 +183,17 @@ static size_t conserve_write_message(
 {
 	struct rate_link *link = &c->links[edge];
 	struct book_link *known = &c->book.links[edge];
+	const bool identity = book_identity_known(c->book.identity);
+	/*
+	 * After this time without a message, an empty one is due. A limiter that has lost its
+	 * memory waits for others to receive it.
+	 */
+	const uint64_t silence_ns = identity ? c->params.lease_ns / RENEWALS : c->params.repeat_ns;
 	size_t len = 0;
 
-	if (book_identity_known(c->book.identity))
+	if (identity)
 		len = write_body(c, edge, now_ns, buf, room);
-	if (len == 0 && now_ns - known->sent_ns >= silence_of(c)) {
+	if (len == 0 && now_ns - known->sent_ns >= silence_ns) {
 		book_write_head(&c->book, CONSERVE_MESSAGE, buf);
 		len = BOOK_HEAD;
 	}
@@ -272,27 +268,20 @@ static bool one_limiter_speaks(struct conserve *c, struct rate_account *a, unsig
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && statement->epoch > 0);
 }
 
-/*
- * Returns true if a statement is newer than that of the recorded terms, or is of a recovering one.
- */
-static bool is_newest(const struct rate_edge *e, const struct ledger_statement *statement)
-{
-	if (statement->epoch == 0 || statement->epoch != e->said_epoch)
-		return statement->epoch == 0 || statement->epoch > e->said_epoch;
-	return statement->stamp > e->said_stamp;
-}
-
 /* Returns true if the limit or burst in use falls, or rises again. */
 static bool take_terms(struct conserve *c, struct rate_account *a, unsigned edge,
 	const struct rate_terms *terms, const struct ledger_statement *statement)
 {
 	struct rate_edge *e = &a->edges[edge];
+	const bool recovering = statement->epoch == 0;
+	const bool newest = recovering || statement->epoch > e->said_epoch ||
+			    (statement->epoch == e->said_epoch && statement->stamp > e->said_stamp);
 
-	if (!is_newest(e, statement))
+	if (!newest)
 		return false;
 	e->said = *terms;
 	e->spoke = true;
-	if (statement->epoch > 0) {
+	if (!recovering) {
 		e->said_epoch = statement->epoch;
 		e->said_stamp = statement->stamp;
 	}

@@ -127,15 +127,11 @@ static unsigned rate_payers(const struct conserve *c, const struct rate_account 
 	return payers > 0 ? payers : 1;
 }
 
-/* No limiter is further away; a request over a longer way went in a circle. */
-static unsigned most_hops_to_anybody(const struct conserve *c)
-{
-	return min_u32(c->params.overlay.n - 1, RATE_HOPS);
-}
-
 struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a, unsigned edge)
 {
 	unsigned payers = rate_payers(c, a);
+	/* No limiter is further away; a request over a longer way went in a circle. */
+	const unsigned most_hops = min_u32(c->params.overlay.n - 1, RATE_HOPS);
 	struct rate_ask most = {.amount = (rate_needs(a) + payers - 1) / payers};
 
 	if (c->mesh || ledger_balance(a->ledger) < 0 || above_floor(a) > 0)
@@ -145,7 +141,7 @@ struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a
 		uint64_t relayed;
 
 		if (e == edge || !c->book.links[e].alive || other->asked < 1 ||
-			other->asked_hops >= most_hops_to_anybody(c))
+			other->asked_hops >= most_hops)
 			continue;
 		relayed = max_u64(whole_amount(ceil(other->asked * RELAYED)), 2) - 1;
 		if (relayed > most.amount ||
@@ -174,19 +170,6 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 		if (inherited > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh &&
 			!a->edges[e].differs)
 			rate_grant(c, a, e, min_u64(inherited, above_floor(a)));
-	}
-}
-
-/* Collects the last values of each neighbour, and if it can be given anything. */
-static void look_at_neighbours(struct conserve *c, const struct rate_account *a)
-{
-	for (unsigned e = 0; e < c->book.n_edges; e++) {
-		struct gdrl_neighbour *neighbour = &c->neighbours[e];
-
-		*neighbour = a->edges[e].neighbour;
-		neighbour->in_use = c->links[e].in_use && c->book.links[e].alive &&
-				    !a->edges[e].differs;
-		neighbour->in_flight = ledger_view(a->ledger, e).in_flight;
 	}
 }
 
@@ -225,7 +208,15 @@ static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = account_gdrl_self(c, a);
 
-	look_at_neighbours(c, a);
+	/* Collects the last values of each neighbour, and if it can be given anything. */
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		struct gdrl_neighbour *neighbour = &c->neighbours[e];
+
+		*neighbour = a->edges[e].neighbour;
+		neighbour->in_use = c->links[e].in_use && c->book.links[e].alive &&
+				    !a->edges[e].differs;
+		neighbour->in_flight = ledger_view(a->ledger, e).in_flight;
+	}
 	if (c->mesh && !a->policy.indicator)
 		return plan_mesh(c, a);
 	return gdrl_step(&self, c->neighbours, c->book.n_edges, c->amounts);
@@ -299,19 +290,10 @@ static void rate_inherit(struct conserve *c, struct rate_account *a, uint64_t no
 	}
 }
 
-/* True if it may act later, by time alone. */
-static bool waits_for_time(const struct conserve *c, const struct rate_account *a)
-{
-	bool waits = a->headroom >= HEADROOM_STEPS;
-
-	for (unsigned e = 0; e < c->book.n_edges; e++)
-		waits |= rate_is_unconfirmed(a, e) ||
-			 (!c->book.links[e].alive && ledger_was_promised(a->ledger, e));
-	return waits;
-}
-
 bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
+	bool waits;
+
 	if (ledger_recovering(a->ledger))
 		return true;
 	a->headroom -= a->headroom / HEADROOM_STEPS;
@@ -319,5 +301,10 @@ bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 	rate_pay(c, a);
 	rate_give(c, a);
 	rate_promise(c, a);
-	return waits_for_time(c, a);
+	/* Time alone can let it act later. */
+	waits = a->headroom >= HEADROOM_STEPS;
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		waits |= rate_is_unconfirmed(a, e) ||
+			 (!c->book.links[e].alive && ledger_was_promised(a->ledger, e));
+	return waits;
 }
