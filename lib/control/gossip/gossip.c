@@ -63,16 +63,6 @@ static void answer_is_due(struct gossip *g, struct correspondent *c, bool due)
 	c->answer = due;
 }
 
-/* Checks that this message was written for our present start, by a present one. */
-static enum gossip_verdict check_epochs(struct gossip *g, struct peer *peer,
-	const struct datagram_header *header, const struct datagram_body *body)
-{
-	enum gossip_verdict verdict = proof_of_epoch(g, peer, header, body);
-
-	return verdict == GOSSIP_ACCEPTED && body->echo_epoch != g->epoch ? GOSSIP_UNPROVEN
-									  : verdict;
-}
-
 /* Checks an authentic message. Returns GOSSIP_MESSAGE, or the reason not to deliver it. */
 static enum gossip_verdict message_take(struct gossip *g, unsigned from,
 	const struct datagram_header *header, const struct datagram_body *body, uint64_t now_ns)
@@ -82,7 +72,10 @@ static enum gossip_verdict message_take(struct gossip *g, unsigned from,
 
 	if (!c)
 		return GOSSIP_NO_ROOM;
-	verdict = check_epochs(g, &c->peer, header, body);
+	verdict = proof_of_epoch(g, &c->peer, header, body);
+	/* The message was written for another start of ours. */
+	if (verdict == GOSSIP_ACCEPTED && body->echo_epoch != g->epoch)
+		verdict = GOSSIP_UNPROVEN;
 	if (verdict == GOSSIP_UNPROVEN)
 		answer_is_due(g, c, true);
 	if (verdict != GOSSIP_ACCEPTED)
@@ -341,16 +334,6 @@ static bool is_message(const struct datagram_header *header)
 	return header->flags & DATAGRAM_MESSAGE;
 }
 
-/* Returns true if this format has all these flags. */
-static bool flags_known(const struct datagram_header *header)
-{
-	uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR | DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
-	unsigned estimator = (header->flags & DATAGRAM_ESTIMATOR) >> DATAGRAM_ESTIMATOR_SHIFT;
-
-	return !(header->flags & ~known) &&
-	       estimator <= (is_message(header) ? GOSSIP_STATE : GOSSIP_STUDY);
-}
-
 /* Checks the format. Notes an unreadable one for its sender, the only field it is sure to have. */
 static enum gossip_verdict check_format(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
@@ -374,8 +357,11 @@ static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
 	bool sealed = header->flags & DATAGRAM_SEALED, message = is_message(header);
+	const uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR | DATAGRAM_MESSAGE |
+			      DATAGRAM_IDENTITY;
+	const unsigned estimator = (header->flags & DATAGRAM_ESTIMATOR) >> DATAGRAM_ESTIMATOR_SHIFT;
 
-	if (!flags_known(header))
+	if (header->flags & ~known || estimator > (message ? GOSSIP_STATE : GOSSIP_STUDY))
 		return GOSSIP_VERSION;
 	if ((header->flags ^ g->flags) & DATAGRAM_SEALED)
 		return GOSSIP_UNSEALED;
@@ -457,21 +443,15 @@ bool gossip_reports_news(const struct gossip *g)
 	return g->estimator->reports_news;
 }
 
-static void spread_news(struct gossip *g)
-{
-	unsigned n = g->n_policies;
-
-	memset(g->news, 0xff, n / 64 * sizeof(*g->news));
-	g->news[n / 64] = (UINT64_C(1) << n % 64) - 1;
-	g->all_news = false;
-}
-
 unsigned gossip_next_news(struct gossip *g, unsigned from)
 {
 	unsigned n = g->n_policies;
 
-	if (g->all_news)
-		spread_news(g);
+	if (g->all_news) {
+		memset(g->news, 0xff, n / 64 * sizeof(*g->news));
+		g->news[n / 64] = (UINT64_C(1) << n % 64) - 1;
+		g->all_news = false;
+	}
 	for (unsigned w = from / 64; w <= n / 64; w++) {
 		uint64_t bits = g->news[w] &
 				(w == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);

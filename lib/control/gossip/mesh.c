@@ -74,17 +74,6 @@ void mesh_destroy(struct mesh *mesh)
 	free(mesh->order);
 }
 
-static void shuffle_peer_order(struct mesh *mesh, struct gossip *g)
-{
-	for (unsigned i = g->roster->n - 1; i > 1; i--) {
-		unsigned j = prng_below(&g->prng, i), t = mesh->order[j];
-
-		mesh->order[j] = mesh->order[i - 1];
-		mesh->order[i - 1] = t;
-	}
-	mesh->at = 0;
-}
-
 static bool expire_mesh_peers(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 {
 	uint64_t timeout_ns = mesh_timeout_ns(g);
@@ -108,8 +97,15 @@ bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 	unsigned peers = g->roster->n - 1, left;
 	bool changed = expire_mesh_peers(mesh, g, now_ns);
 
-	if (mesh->at >= peers)
-		shuffle_peer_order(mesh, g);
+	if (mesh->at >= peers) {
+		for (unsigned i = g->roster->n - 1; i > 1; i--) {
+			unsigned j = prng_below(&g->prng, i), t = mesh->order[j];
+
+			mesh->order[j] = mesh->order[i - 1];
+			mesh->order[i - 1] = t;
+		}
+		mesh->at = 0;
+	}
 	left = peers - mesh->at;
 	mesh->to_send = left < g->branching ? left : g->branching;
 	return changed;

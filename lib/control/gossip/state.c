@@ -206,28 +206,6 @@ static bool state_changed_enough(float from, float to)
 	return fabsf(to - from) > CHANGED_ENOUGH * fmaxf(from, to);
 }
 
-/* Marks our record of a policy as news to all peers. */
-static void mark_policy(struct gossip *g, unsigned policy)
-{
-	struct pending *row = pending_of(g, policy / WORD_BITS, 0);
-	uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
-
-	estimator_looks(g, g->roster->n);
-	for (unsigned i = 0; i < g->roster->n; i++) {
-		row[i].once |= bit;
-		row[i].again &= ~bit;
-	}
-}
-
-/*
- * Marks our record as news to one peer. A peer that sends its first record of a policy might just
- * have got the policy, and have dropped our earlier record of it.
- */
-static void mark_one(struct gossip *g, unsigned policy, unsigned peer)
-{
-	pending_of(g, policy / WORD_BITS, peer)->once |= UINT64_C(1) << policy % WORD_BITS;
-}
-
 /* Marks all our records as news to a peer that has none, or received nothing from us for long. */
 static void mark_peer(struct gossip *g, unsigned peer)
 {
@@ -249,7 +227,15 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 	if (!own->present || state_changed_enough(told->weight, weight) ||
 		(state_changed_enough(told->demand, demand) &&
 			fabsf(told->demand - demand) >= CHANGED_LEAST)) {
-		mark_policy(g, policy);
+		struct pending *row = pending_of(g, policy / WORD_BITS, 0);
+		uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
+
+		/* Our record of the policy is news to all peers. */
+		estimator_looks(g, g->roster->n);
+		for (unsigned i = 0; i < g->roster->n; i++) {
+			row[i].once |= bit;
+			row[i].again &= ~bit;
+		}
 		told->demand = demand;
 		told->weight = weight;
 	}
@@ -364,15 +350,6 @@ static void begin_turn(struct gossip *g, unsigned to)
 		.looks = n < REFRESH_LOOKS * refresh ? n : REFRESH_LOOKS * refresh,
 		.begun = true,
 	};
-}
-
-static uint16_t write_own(struct gossip *g, struct cursor *cursor)
-{
-	struct state *s = g->own;
-	uint16_t n = 0;
-
-	s->turn.unsaid = !write_state_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
-	return n;
 }
 
 /* Returns true if a version is impossible: later than the tick that begins after `tick`. */
@@ -515,8 +492,14 @@ static void set_entry(struct gossip *g, unsigned policy, const struct gossip_wor
 
 	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
 		estimator_news(g, policy);
-	if (!entry->present)
-		mark_one(g, policy, told->origin);
+	if (!entry->present) {
+		/*
+		 * A peer that sends its first record of a policy might just have got the policy,
+		 * and have dropped our earlier record of it. So ours is news to it.
+		 */
+		pending_of(g, policy / WORD_BITS, told->origin)->once |= UINT64_C(1)
+									 << policy % WORD_BITS;
+	}
 	if (fresh)
 		relayed_of(g, told->origin)[policy / WORD_BITS] |= UINT64_C(1)
 								   << policy % WORD_BITS;
@@ -743,9 +726,10 @@ static unsigned state_next(struct gossip *g)
 static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to, uint8_t version)
 {
 	struct state *s = g->own;
-	uint16_t n = write_own(g, cursor);
+	uint16_t n = 0;
 
 	(void)version; /* the formats are alike here */
+	s->turn.unsaid = !write_state_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
 	s->turn.datagrams--;
 	if (!sends_all(g) && !s->turn.unsaid)
 		write_sections(g, cursor, to);

@@ -306,20 +306,14 @@ static void choose_probe(struct gossip *g)
 	t->probe = no_position(g);
 }
 
-/* Returns true if we treat the edge as a link. */
-static bool edge_is_link(const struct tree *t, const struct neighbour *e)
-{
-	if (is_child(t, e))
-		return e->peer.alive && e->link == DATAGRAM_UP;
-	return e->position == t->parent || e->position == t->target;
-}
-
 /* Keeps the sums that are sent over an edge for as long as it is a link. */
 static void keep_outbox(struct gossip *g, struct neighbour *e)
 {
 	struct tree *t = g->own;
+	const bool linked = is_child(t, e) ? e->peer.alive && e->link == DATAGRAM_UP
+					   : e->position == t->parent || e->position == t->target;
 
-	if (!edge_is_link(t, e)) {
+	if (!linked) {
 		neighbour_unlink(e);
 		return;
 	}
@@ -669,31 +663,6 @@ static int tree_update(struct gossip *g, const struct remap *map)
 	return complete ? 0 : -ENOMEM;
 }
 
-/*
- * The group has another shape, but a link that works is better than a new one: while a subtree
- * moves, it can count twice. So the parent is the best candidate until it is lost.
- */
-static void keep_parent(struct tree *t)
-{
-	unsigned at = count_better_parents(t);
-
-	t->n_candidates += at == t->n_candidates;
-	memmove(&t->candidates[1], t->candidates, at * sizeof(*t->candidates));
-	t->candidates[0] = t->parent;
-}
-
-/* Limiters beyond a removed neighbour are held like those beyond a lost one. */
-static void remove_neighbour(struct gossip *g, struct neighbour *e)
-{
-	bool counted = link_is_counted(g->own, e);
-
-	set_link_watched(g, e, false);
-	e->peer.known = e->peer.alive = false;
-	e->due = e->answer = false;
-	e->position = TREE_REMOVED;
-	end_link(g, e, counted);
-}
-
 static void regroup_neighbours(struct gossip *g, const struct roster *roster)
 {
 	struct tree *t = g->own;
@@ -704,10 +673,18 @@ static void regroup_neighbours(struct gossip *g, const struct roster *roster)
 
 		if (e->position == TREE_REMOVED)
 			continue;
-		if (position == roster->n)
-			remove_neighbour(g, e);
-		else
+		if (position == roster->n) {
+			/* Limiters beyond it are held like those beyond a lost neighbour. */
+			bool counted = link_is_counted(g->own, e);
+
+			set_link_watched(g, e, false);
+			e->peer.known = e->peer.alive = false;
+			e->due = e->answer = false;
+			e->position = TREE_REMOVED;
+			end_link(g, e, counted);
+		} else {
 			e->position = position;
+		}
 	}
 }
 
@@ -748,8 +725,18 @@ static int tree_regroup(struct gossip *g, const struct regroup *map)
 	t->position = roster_position(roster, t->id);
 	t->depth = tree_depth(roster->n, t->b);
 	t->n_candidates = tree_candidates(t->position, t->b, t->candidates);
-	if (parent != roster->n)
-		keep_parent(t);
+	if (parent != roster->n) {
+		/*
+		 * The group has another shape, but a link that works is better than a new one:
+		 * while a subtree moves, it can count twice. So the parent is the best candidate
+		 * until it is lost.
+		 */
+		unsigned at = count_better_parents(t);
+
+		t->n_candidates += at == t->n_candidates;
+		memmove(&t->candidates[1], t->candidates, at * sizeof(*t->candidates));
+		t->candidates[0] = t->parent;
+	}
 	t->all_dirty = true;
 	return 0;
 }

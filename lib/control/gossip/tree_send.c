@@ -40,18 +40,6 @@ uint64_t tree_wait_ns(const struct gossip *g)
 	return SPACING_NS + g->tick_ns;
 }
 
-static void begin_turn(struct neighbour *e, uint64_t now_ns)
-{
-	e->answer = false;
-	e->sent_ns = now_ns;
-	e->credit_ns -= e->credit_ns < SPACING_NS ? e->credit_ns : SPACING_NS;
-	e->due = true;
-	if (!e->said)
-		return;
-	e->more = (e->said->complete ? TURN_DATAGRAMS : FULL_DATAGRAMS) - 1;
-	outbox_begin(e->said);
-}
-
 bool tree_suspects(const struct gossip *g, const struct neighbour *e)
 {
 	const struct tree *t = g->own;
@@ -81,9 +69,17 @@ void tree_pace(struct gossip *g, struct neighbour *e)
 	/* While there is no answer to UP, this limiter might have no parent at all. */
 	if (tree_suspects(g, e) || e->link == DATAGRAM_APART)
 		beat /= SUSPECT_BEATS;
-	if ((e->said && t->now_ns - e->sent_ns >= beat) ||
-		(needed && e->credit_ns >= needed * SPACING_NS))
-		begin_turn(e, t->now_ns);
+	if (!(e->said && t->now_ns - e->sent_ns >= beat) &&
+		!(needed && e->credit_ns >= needed * SPACING_NS))
+		return;
+	e->answer = false;
+	e->sent_ns = t->now_ns;
+	e->credit_ns -= e->credit_ns < SPACING_NS ? e->credit_ns : SPACING_NS;
+	e->due = true;
+	if (!e->said)
+		return;
+	e->more = (e->said->complete ? TURN_DATAGRAMS : FULL_DATAGRAMS) - 1;
+	outbox_begin(e->said);
 }
 
 bool tree_turn(struct neighbour *e)

@@ -87,19 +87,14 @@ bool outbox_waits(const struct outbox *o, enum news_kind kind)
 	return o->news[kind].waits || o->news[kind].left > 0;
 }
 
-/* Large news of earlier turns is sent again, not twice in one turn. */
-static void send_again(struct outbox *o)
+void outbox_begin(struct outbox *o)
 {
+	/* Large news of earlier turns is sent again, not twice in one turn. */
 	for (unsigned i = bitmap_next(o->once, o->n, 0); i < o->n;
 		i = bitmap_next(o->once, o->n, i + 1)) {
 		bitmap_clear(o->once, i);
 		set_due(o, i, NEWS_AGAIN);
 	}
-}
-
-void outbox_begin(struct outbox *o)
-{
-	send_again(o);
 	for (unsigned kind = 0; kind < NEWS_KINDS; kind++) {
 		o->news[kind].left = o->news[kind].n_due;
 		o->news[kind].waits = false;
@@ -201,16 +196,6 @@ struct neighbour *table_find(const struct tree_table *table, unsigned position)
 	return NULL;
 }
 
-static unsigned highest_position(const struct tree_table *table)
-{
-	unsigned k = 0;
-
-	for (unsigned i = 1; i < table->n; i++)
-		if (table->at[i]->position > table->at[k]->position)
-			k = i;
-	return k;
-}
-
 static bool neighbour_is_idle(const struct neighbour *neighbour, uint64_t stale_ns)
 {
 	return !neighbour->said && !neighbour->heard &&
@@ -224,8 +209,12 @@ static bool displace_neighbour(struct tree_table *table, unsigned position, uint
 
 	while (k < table->n && !neighbour_is_idle(table->at[k], stale_ns))
 		k++;
-	if (k == table->n)
-		k = highest_position(table);
+	if (k == table->n) {
+		k = 0;
+		for (unsigned i = 1; i < table->n; i++)
+			if (table->at[i]->position > table->at[k]->position)
+				k = i;
+	}
 	if (!neighbour_is_idle(table->at[k], stale_ns) && table->at[k]->position < position)
 		return false;
 	table_drop(table, k);

@@ -110,23 +110,18 @@ static int gossip_update_prepare(struct update *u, const struct gossip *g, const
 	return ret ? ret : id_table_create(u->ids, u->map.n, &u->policies);
 }
 
-/* Moves the unreported news of policies that stay; one that is added has none. */
-static void remap_news(const struct update *u, const struct gossip *g, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		unsigned old = u->from[i];
-
-		if (old < g->n_policies && g->news[old / 64] >> old % 64 & 1)
-			u->news[i / 64] |= UINT64_C(1) << i % 64;
-	}
-}
-
 static void gossip_update_commit(struct update *u, struct gossip *g, unsigned n)
 {
 	struct update old = {
 		.withdrawn_ns = g->withdrawn_ns, .news = g->news, .policies = g->policies};
 
-	remap_news(u, g, n);
+	/* Moves the unreported news of policies that stay; one that is added has none. */
+	for (unsigned i = 0; i < n; i++) {
+		unsigned was = u->from[i];
+
+		if (was < g->n_policies && g->news[was / 64] >> was % 64 & 1)
+			u->news[i / 64] |= UINT64_C(1) << i % 64;
+	}
 	g->policies = u->policies;
 	g->withdrawn_ns = u->withdrawn_ns;
 	g->news = u->news;
@@ -138,18 +133,15 @@ static void gossip_update_commit(struct update *u, struct gossip *g, unsigned n)
 	gossip_update_free(&old);
 }
 
-static bool same_policy_ids(const struct gossip *g, const uint64_t *ids, unsigned n)
-{
-	return n == g->n_policies && memcmp(ids, g->policies->ids, n * sizeof(*ids)) == 0;
-}
-
 int gossip_update(struct gossip *g, const uint64_t *ids, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns)
 {
 	struct update u = {0};
+	const bool same = n == g->n_policies &&
+			  memcmp(ids, g->policies->ids, n * sizeof(*ids)) == 0;
 	int ret = 0;
 
-	if (!same_policy_ids(g, ids, n)) {
+	if (!same) {
 		ret = gossip_update_prepare(&u, g, ids, n, from, now_ns);
 		if (ret == 0)
 			ret = g->estimator->update(g, &u.map);
