@@ -9,16 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Two slots an id, and one that stays free. */
-static unsigned slots_shift(unsigned n)
-{
-	unsigned shift = 63;
-
-	while (UINT64_MAX >> shift < 2 * (uint64_t)n)
-		shift--;
-	return shift;
-}
-
 static int fill_slots(struct id_table *table, const uint64_t *ids)
 {
 	for (uint64_t at = 0; at <= UINT64_MAX >> table->shift; at++)
@@ -42,7 +32,10 @@ int id_table_create(const uint64_t *ids, unsigned n, struct id_table **out)
 	if (!table)
 		return ret;
 	table->n = n;
-	table->shift = slots_shift(n);
+	/* Two slots an id, and one that stays free. */
+	table->shift = 63;
+	while (UINT64_MAX >> table->shift < 2 * (uint64_t)n)
+		table->shift--;
 	table->ids = calloc((size_t)n + 1, sizeof(*table->ids));
 	table->slots = calloc((size_t)(UINT64_MAX >> table->shift) + 1, sizeof(*table->slots));
 	if (table->ids && table->slots)

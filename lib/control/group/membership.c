@@ -129,17 +129,13 @@ const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint3
 	return claim;
 }
 
-static void retire_epoch(struct peer *peer)
-{
-	memmove(&peer->retired[1], peer->retired, sizeof(peer->retired) - sizeof(*peer->retired));
-	peer->retired[0] = (struct peer_retired){peer->epoch, peer->counter};
-}
-
 void peer_accept(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns)
 {
 	if (peer->known && peer->epoch != epoch) {
 		peer->restarts += peer->proven;
-		retire_epoch(peer);
+		memmove(&peer->retired[1], peer->retired,
+			sizeof(peer->retired) - sizeof(*peer->retired));
+		peer->retired[0] = (struct peer_retired){peer->epoch, peer->counter};
 		peer->replaced = peer->rival = peer->proven;
 		peer->rival_tick = peer->spoke_tick;
 	}

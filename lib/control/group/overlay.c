@@ -112,22 +112,11 @@ static void exchange_chords(struct overlay *o, struct chord *x, struct chord *y)
 	y->b = b;
 }
 
-static void mix_chords(struct overlay *o, struct chord *chords, unsigned n, struct prng *prng)
-{
-	for (uint64_t i = 0; i < (uint64_t)MIXING * n; i++) {
-		struct chord *x = &chords[prng_below(prng, n)], *y = &chords[prng_below(prng, n)];
-
-		if (prng_next(prng) & 1)
-			*y = (struct chord){y->b, y->a};
-		if (x != y)
-			exchange_chords(o, x, y);
-	}
-}
-
 /* Adds chords to an existing ring, so that all have that degree. Returns 0 or -ENOMEM. */
 static int shape_chords(struct overlay *o, unsigned degree, struct prng *prng)
 {
 	struct chord *chords;
+	unsigned n;
 
 	for (unsigned distance = 2; distance <= degree / 2; distance++)
 		shape_circulant(o, distance, false);
@@ -136,7 +125,15 @@ static int shape_chords(struct overlay *o, unsigned degree, struct prng *prng)
 	chords = calloc((size_t)o->n * degree / 2 + 1, sizeof(*chords));
 	if (!chords)
 		return -ENOMEM;
-	mix_chords(o, chords, list_chords(o, chords), prng);
+	n = list_chords(o, chords);
+	for (uint64_t i = 0; i < (uint64_t)MIXING * n; i++) {
+		struct chord *x = &chords[prng_below(prng, n)], *y = &chords[prng_below(prng, n)];
+
+		if (prng_next(prng) & 1)
+			*y = (struct chord){y->b, y->a};
+		if (x != y)
+			exchange_chords(o, x, y);
+	}
 	free(chords);
 	return 0;
 }
@@ -148,16 +145,6 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* FNV-1a over the sorted ids, 64 bits: the seed that all limiters of a roster share. */
-static uint64_t roster_seed(const uint32_t *ids, unsigned n)
-{
-	uint64_t hash = HASH64_BASIS;
-
-	for (unsigned i = 0; i < n; i++)
-		hash = hash64_step(hash, ids[i]);
-	return hash;
-}
-
 static int sort_ids(struct overlay *o, const uint32_t *ids)
 {
 	memcpy(o->ids, ids, o->n * sizeof(*ids));
@@ -166,17 +153,6 @@ static int sort_ids(struct overlay *o, const uint32_t *ids)
 		if (o->ids[i] == o->ids[i - 1])
 			return -EINVAL;
 	return 0;
-}
-
-static void shuffle_ids(uint32_t *ids, unsigned n, struct prng *prng)
-{
-	for (unsigned i = n; i > 1; i--) {
-		unsigned k = prng_below(prng, i);
-		uint32_t id = ids[k];
-
-		ids[k] = ids[i - 1];
-		ids[i - 1] = id;
-	}
 }
 
 /* Returns the largest number of edges of one limiter, without the spare ones. */
@@ -270,13 +246,24 @@ static int join_overlay(struct overlay *o, const struct overlay_params *params, 
 static int build_overlay(struct overlay *o, const struct overlay_params *params)
 {
 	struct prng prng;
+	uint64_t seed = HASH64_BASIS;
 	int ret = sort_ids(o, params->ids);
 
 	if (ret)
 		return ret;
-	prng_seed(&prng, roster_seed(o->ids, o->n));
-	if (params->shape == OVERLAY_RANDOM)
-		shuffle_ids(o->ids, o->n, &prng);
+	/* FNV-1a over the sorted ids, 64 bits: the seed that all limiters of a roster share. */
+	for (unsigned i = 0; i < o->n; i++)
+		seed = hash64_step(seed, o->ids[i]);
+	prng_seed(&prng, seed);
+	if (params->shape == OVERLAY_RANDOM) {
+		for (unsigned i = o->n; i > 1; i--) {
+			unsigned k = prng_below(&prng, i);
+			uint32_t id = o->ids[k];
+
+			o->ids[k] = o->ids[i - 1];
+			o->ids[i - 1] = id;
+		}
+	}
 	o->width = widest_degree(o, params) + 2 * spare_reach(o, params->spares) + 1;
 	o->edges = calloc((size_t)o->n * o->width, sizeof(*o->edges));
 	if (!o->edges)

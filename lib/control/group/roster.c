@@ -31,16 +31,6 @@ static void fill_roster_slots(struct roster *roster)
 	}
 }
 
-/* Two slots an id, and one that stays free. */
-static unsigned slots_shift(unsigned n)
-{
-	unsigned shift = 31;
-
-	while (shift > 1 && UINT32_MAX >> shift < 2 * (uint64_t)n)
-		shift--;
-	return shift;
-}
-
 static int fill_roster(struct roster *roster, const uint32_t *ids)
 {
 	unsigned n = roster->n;
@@ -67,7 +57,10 @@ int roster_create(const uint32_t *ids, unsigned n, struct roster **out)
 	roster->n = n;
 	roster->ids = calloc((size_t)n + 1, sizeof(*roster->ids));
 	roster->sorted = calloc((size_t)n + 1, sizeof(*roster->sorted));
-	roster->shift = slots_shift(n);
+	/* Two slots an id, and one that stays free. */
+	roster->shift = 31;
+	while (roster->shift > 1 && UINT32_MAX >> roster->shift < 2 * (uint64_t)n)
+		roster->shift--;
 	roster->slots = calloc((size_t)(UINT32_MAX >> roster->shift) + 1, sizeof(*roster->slots));
 	if (roster->ids && roster->sorted && roster->slots)
 		ret = fill_roster(roster, ids);
