@@ -42,14 +42,6 @@ void aggregate_init(
 	a->lends_from_ns = now_ns + LOAN_HOLD_MOST_NS;
 }
 
-/* Before floors: an allocator's own answer, or as the limit is shared. */
-static double shared_burst(const struct aggregate *a, double limit)
-{
-	if (a->policy.allocator->remembers)
-		return a->state.local_burst;
-	return (double)a->policy.burst_bytes * (a->state.local_limit / limit);
-}
-
 uint64_t aggregate_whole_burst(const struct limiter *l, const struct aggregate *a)
 {
 	if (aggregate_has_burst_account(&a->policy))
@@ -70,7 +62,10 @@ uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 		return a->policy.burst_bytes;
 	if (limit <= 0)
 		return 0;
-	burst = (uint64_t)shared_burst(a, limit);
+	/* Before floors: an allocator's own answer, or as the limit is shared. */
+	burst = (uint64_t)(a->policy.allocator->remembers ? a->state.local_burst
+							  : (double)a->policy.burst_bytes *
+								    (a->state.local_limit / limit));
 	if (burst < least)
 		burst = least;
 	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
@@ -142,24 +137,17 @@ static double largest_backlog(const struct limiter *l, struct aggregate *a,
 	return most < in->burst ? most : in->burst;
 }
 
-/*
- * Makes the history with the first byte, as with flows; and again when it is to be of another
- * length.
- */
-static struct history *history_of(struct aggregate *a, const struct allocate_input *in)
-{
-	if (!a->history && in->demand_now > 0)
-		a->history = history_create(
-			a->policy.history_ns, a->policy.step_ns, a->measured_ns);
-	return a->history;
-}
-
 void aggregate_remember(const struct limiter *l, struct aggregate *a,
 	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns)
 {
 	double backlog = largest_backlog(l, a, sample, in);
-	struct history *history = history_of(a, in);
+	struct history *history;
 
+	/* The first byte makes the history, as with flows; so does another length. */
+	if (!a->history && in->demand_now > 0)
+		a->history = history_create(
+			a->policy.history_ns, a->policy.step_ns, a->measured_ns);
+	history = a->history;
 	/* Without memory for one, or need, it is of this interval alone. */
 	in->demand = in->demand_now;
 	in->backlog = backlog;

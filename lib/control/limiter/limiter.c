@@ -425,27 +425,6 @@ static void end_interval(
 	}
 }
 
-static void wake_for_news(struct limiter *l)
-{
-	unsigned policy = gossip_next_news(l->gossip, 0);
-
-	for (; policy < l->n_policies; policy = gossip_next_news(l->gossip, policy + 1))
-		limiter_wake(l, policy);
-}
-
-/*
- * A limiter that has just started enforces limit/N with any weight, so peers must continue to leave
- * it that much. It sends nothing about its policies until it has received a message, or has waited
- * for the timeout after which silent peers are lost.
- */
-static void find_voice(struct limiter *l, uint64_t now_ns)
-{
-	if (l->speaks)
-		return;
-	if (gossip_alive(l->gossip) > 0 || now_ns - l->started_ns >= gossip_timeout(l->gossip))
-		l->speaks = true;
-}
-
 bool limiter_measures(const struct limiter *l, uint64_t now_ns)
 {
 	return now_ns >= l->next_ns;
@@ -470,9 +449,17 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		return now_ns >= limiter_rates_next(l) && limiter_rates_refresh(l, now_ns);
 	}
 	accounts_watch_names(l, now_ns);
-	find_voice(l, now_ns);
+	/*
+	 * A limiter that has just started enforces limit/N with any weight, so peers must continue
+	 * to leave it that much. It sends nothing about its policies until it has received a
+	 * message, or has waited for the timeout after which silent peers are lost.
+	 */
+	l->speaks = l->speaks || gossip_alive(l->gossip) > 0 ||
+		    now_ns - l->started_ns >= gossip_timeout(l->gossip);
 	if (l->skips_idle)
-		wake_for_news(l);
+		for (unsigned i = gossip_next_news(l->gossip, 0); i < l->n_policies;
+			i = gossip_next_news(l->gossip, i + 1))
+			limiter_wake(l, i);
 	levels_tick(l);
 	for (unsigned i = bitmap_next(l->active, l->n_policies, 0); i < l->n_policies;
 		i = bitmap_next(l->active, l->n_policies, i + 1)) {

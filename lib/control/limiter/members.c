@@ -105,45 +105,12 @@ struct exchange *limiter_exchange(const struct limiter *l)
 
 /* Another roster at run time. */
 
-/* Returns the new index of each previous limiter, or roster->n if it is gone. NULL: no memory. */
-static unsigned *new_indices(const struct roster *before, const struct roster *roster)
-{
-	unsigned *to = calloc(before->n, sizeof(*to));
-
-	for (unsigned i = 0; to && i < before->n; i++)
-		to[i] = roster_find(roster, before->ids[i]);
-	return to;
-}
-
-/*
- * A removed limiter can be one over which a tree has sent its sums. Until its neighbours have found
- * other ways these can be too small, and no share grows.
- */
-static uint64_t hold_ns(const struct limiter *l, const struct roster *before, const unsigned *to)
-{
-	bool removed = false;
-
-	for (unsigned i = 0; i < before->n; i++)
-		removed |= to[i] == l->n;
-	return removed && l->told.estimator == GOSSIP_TREE ? gossip_timeout(l->gossip) : 0;
-}
-
-/* The next tick ends the present interval of every policy. */
-static void decide_soon(struct limiter *l, uint64_t hold_until_ns)
-{
-	for (unsigned i = 0; i < l->n_policies; i++) {
-		struct aggregate *a = &l->aggregates[i];
-
-		limiter_wake(l, i);
-		a->next_ns = min_u64(a->next_ns, l->next_ns);
-		a->hold_until_ns = max_u64(a->hold_until_ns, hold_until_ns);
-	}
-}
-
 static void limiter_regroup_commit(struct limiter *l, const struct roster *roster, unsigned self,
 	const unsigned *to, uint64_t now_ns)
 {
 	const struct roster *before = l->roster;
+	uint64_t hold_until_ns = now_ns;
+	bool removed = false;
 
 	l->n = roster->n;
 	l->roster = l->told.roster = roster;
@@ -151,7 +118,22 @@ static void limiter_regroup_commit(struct limiter *l, const struct roster *roste
 	l->silent = gossip_silent(l->gossip);
 	l->watches = false;
 	terms_set(l, now_ns);
-	decide_soon(l, now_ns + hold_ns(l, before, to));
+	/*
+	 * A removed limiter can be one over which a tree has sent its sums. Until its neighbours
+	 * have found other ways these can be too small, and no share grows.
+	 */
+	for (unsigned i = 0; i < before->n; i++)
+		removed |= to[i] == l->n;
+	if (removed && l->told.estimator == GOSSIP_TREE)
+		hold_until_ns += gossip_timeout(l->gossip);
+	/* The next tick ends the present interval of every policy. */
+	for (unsigned i = 0; i < l->n_policies; i++) {
+		struct aggregate *a = &l->aggregates[i];
+
+		limiter_wake(l, i);
+		a->next_ns = min_u64(a->next_ns, l->next_ns);
+		a->hold_until_ns = max_u64(a->hold_until_ns, hold_until_ns);
+	}
 }
 
 int limiter_regroup(struct limiter *l, const struct roster *roster, unsigned self,
@@ -164,7 +146,10 @@ int limiter_regroup(struct limiter *l, const struct roster *roster, unsigned sel
 
 	if (l->conserve || l->budget)
 		return -ENOTSUP;
-	to = new_indices(l->roster, roster);
+	/* The new index of each previous limiter, or roster->n if it is gone. */
+	to = calloc(l->roster->n, sizeof(*to));
+	for (unsigned i = 0; to && i < l->roster->n; i++)
+		to[i] = roster_find(roster, l->roster->ids[i]);
 	if (l->loan)
 		edges = loan_regroup_begin(roster->n);
 	if (l->exchange)

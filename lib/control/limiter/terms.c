@@ -396,21 +396,16 @@ static unsigned next_to_watch(const struct limiter *l, unsigned from)
 	return l->told.estimator == GOSSIP_TREE ? agree_next(l->agree, from) : from;
 }
 
-static void watch_peers(struct limiter *l)
-{
-	if (l->watches && l->watched == gossip_changes(l->gossip))
-		return;
-	l->watched = gossip_changes(l->gossip);
-	l->watches = true;
-	for (unsigned i = next_to_watch(l, 0); i < l->n; i = next_to_watch(l, i + 1))
-		agree_watch(l->agree, i, gossip_peer(l->gossip, i) != NULL);
-}
-
 void terms_tick(struct limiter *l, uint64_t now_ns)
 {
 	if (l->terms_stale || !book_identity_equal(l->identity_reported, limiter_identity(l)))
 		terms_set(l, now_ns);
-	watch_peers(l);
+	if (!l->watches || l->watched != gossip_changes(l->gossip)) {
+		l->watched = gossip_changes(l->gossip);
+		l->watches = true;
+		for (unsigned i = next_to_watch(l, 0); i < l->n; i = next_to_watch(l, i + 1))
+			agree_watch(l->agree, i, gossip_peer(l->gossip, i) != NULL);
+	}
 	agree_tick(l->agree, now_ns);
 }
 

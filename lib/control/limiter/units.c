@@ -110,25 +110,22 @@ void limiter_units_receive(struct limiter *l, uint64_t now_ns, const struct goss
 	limiter_units_tick(l, now_ns);
 }
 
-static void ask_peer(struct limiter *l, unsigned peer)
-{
-	unsigned n = agree_peer(l->agree, peer).n;
-
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t policy = agree_difference(l->agree, peer, i).policy;
-
-		if (policy < l->n_policies && aggregate_counts(&l->aggregates[policy]))
-			budget_ask(l->budget, l->aggregates[policy].unit_account, peer);
-	}
-}
-
 void limiter_units_ask(struct limiter *l)
 {
 	if (!l->budget || l->asked == agree_changes(l->agree))
 		return;
 	l->asked = agree_changes(l->agree);
-	for (unsigned i = agree_next(l->agree, 0); i < l->n; i = agree_next(l->agree, i + 1))
-		ask_peer(l, i);
+	for (unsigned peer = agree_next(l->agree, 0); peer < l->n;
+		peer = agree_next(l->agree, peer + 1)) {
+		unsigned n = agree_peer(l->agree, peer).n;
+
+		for (unsigned i = 0; i < n; i++) {
+			uint32_t policy = agree_difference(l->agree, peer, i).policy;
+
+			if (policy < l->n_policies && aggregate_counts(&l->aggregates[policy]))
+				budget_ask(l->budget, l->aggregates[policy].unit_account, peer);
+		}
+	}
 }
 
 int limiter_spend(struct limiter *l, unsigned policy, uint64_t units, uint64_t now_ns)
