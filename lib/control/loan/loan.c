@@ -317,14 +317,6 @@ static unsigned list_short(struct loan *loan, unsigned *list, unsigned most)
 /* Longest time for which unused tokens add up; a bucket is full after that. */
 #define UNUSED_MOST_NS SECOND_NS
 
-/* Returns the time since our last request to a peer, in which its unused tokens have added up. */
-static uint64_t unused_ns(const struct loan_edge *edge, uint64_t now_ns)
-{
-	uint64_t ns = now_ns - edge->requested_ns;
-
-	return edge->number > 0 && ns < UNUSED_MOST_NS ? ns : UNUSED_MOST_NS;
-}
-
 /*
  * Finds the peer with most unused bytes of n policies since our last request to it, so that peers
  * take turns by their unused limits. Returns false if no peer leaves anything.
@@ -335,30 +327,22 @@ static bool find_lender(const struct loan *loan, const struct loan_calls *calls,
 	unsigned __int128 most = 0;
 
 	for (unsigned peer = 0; peer < loan->n; peer++) {
+		const struct loan_edge *edge = &loan->edges[peer];
 		unsigned __int128 spare = 0;
 
-		if (peer == loan->self || now_ns < loan->edges[peer].next_ns)
+		if (peer == loan->self || now_ns < edge->next_ns)
 			continue;
 		for (unsigned i = 0; i < n; i++)
 			spare += calls->spare(calls->context, list[i], peer);
-		spare *= unused_ns(&loan->edges[peer], now_ns);
+		/* Since our last request to the peer, its unused tokens have added up. */
+		spare *= edge->number > 0 ? min_u64(now_ns - edge->requested_ns, UNUSED_MOST_NS)
+					  : UNUSED_MOST_NS;
 		if (spare > most) {
 			most = spare;
 			*best = peer;
 		}
 	}
 	return most > 0;
-}
-
-static void begin_request(struct loan *loan, struct loan_edge *edge, uint64_t now_ns)
-{
-	loan->waiting = edge;
-	edge->n_requested = 0;
-	edge->number++;
-	edge->requested_ns = now_ns;
-	if (edge->wait_ns == 0)
-		edge->wait_ns = LOAN_WAIT_FIRST_NS;
-	loan->counters.requests++;
 }
 
 static size_t send_request(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
@@ -378,7 +362,13 @@ static size_t send_request(struct loan *loan, const struct loan_calls *calls, ui
 		edge->requested = malloc(LOAN_POLICIES * sizeof(*edge->requested));
 	if (!edge->requested)
 		return 0;
-	begin_request(loan, edge, now_ns);
+	loan->waiting = edge;
+	edge->n_requested = 0;
+	edge->number++;
+	edge->requested_ns = now_ns;
+	if (edge->wait_ns == 0)
+		edge->wait_ns = LOAN_WAIT_FIRST_NS;
+	loan->counters.requests++;
 	message.number = edge->number;
 	message.round_us = (uint32_t)(edge->round_ns / NANOSECONDS_A_MICROSECOND);
 	message.wait_us = (uint32_t)(edge->wait_ns / NANOSECONDS_A_MICROSECOND) + 1;
@@ -421,15 +411,6 @@ static bool is_hopeless(
 }
 
 /*
- * Time for which a lender withholds depth: it contains the borrower's wait, which begins earlier,
- * if one clock is fast and the other one slow.
- */
-static uint64_t hold_ns(uint64_t wait_ns, uint32_t drift_ppm)
-{
-	return wait_ns + 2 * wait_ns * drift_ppm / (MILLION - drift_ppm) + 1;
-}
-
-/*
  * Lends tokens of a hard limit together with depth: at most half of the burst at a time. No
  * borrower can accept them when the depth is back, and this limiter has the burst for so long. The
  * time is that of the request or later, so control can stall at any step.
@@ -440,7 +421,11 @@ static struct loan_taken lend_depth(struct loan *loan, const struct loan_calls *
 {
 	struct loan_policy *p = &loan->policies[policy];
 	uint64_t half = lender->bucket.burst / 2, withheld = lent_in_flight(p, now_ns);
-	uint64_t hold = hold_ns(wait_ns, loan->drift_ppm);
+	/*
+	 * Contains the borrower's wait, which begins earlier, if one clock is fast and the other
+	 * one slow.
+	 */
+	uint64_t hold = wait_ns + 2 * wait_ns * loan->drift_ppm / (MILLION - loan->drift_ppm) + 1;
 	struct loan_taken taken = {0};
 
 	if (withheld >= half || hold > LOAN_HOLD_MOST_NS || now_ns + hold > lender->ends_ns)
