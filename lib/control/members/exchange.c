@@ -52,13 +52,6 @@ static inline bool peer_is_equal(const struct exchange *e, const struct exchange
 	return p->reported && p->digest == members_digest(e->members);
 }
 
-/* Returns true if a message to the peer that is no answer is due. */
-static inline bool peer_is_due(
-	const struct exchange *e, const struct exchange_peer *p, uint64_t now_ns)
-{
-	return p->watched && p->next_ns <= now_ns && !peer_is_equal(e, p);
-}
-
 /* Frees the pass, and notes that the peer has all entries that have changed up to `base`. */
 static void pass_end(struct exchange_peer *p, uint64_t base)
 {
@@ -116,22 +109,6 @@ static int pass_extend(const struct exchange *e, struct exchange_peer *p)
 		else
 			pass_set_due(pass, pass->n);
 	return 0;
-}
-
-/* Note that the peer has the present content of an entry, or has not. */
-static void pass_set_held(struct exchange_pass *pass, uint32_t number)
-{
-	pass->n_due -= bitmap_has(pass->due, number);
-	bitmap_clear(pass->due, number);
-	bitmap_set(pass->held, number);
-}
-
-/* Makes all entries due that the peer does not have. */
-static void pass_again(struct exchange_pass *pass)
-{
-	for (unsigned i = 0; i < pass->n; i++)
-		if (!bitmap_has(pass->held, i))
-			pass_set_due(pass, i);
 }
 
 int exchange_create(const struct exchange_params *params, struct exchange **out)
@@ -354,19 +331,14 @@ static void note_held(
 		number = members_number(e->members, &entry);
 		if (number == MEMBERS_NONE)
 			continue; /* refused */
-		if (member_equal(members_numbered(e->members, number), &entry))
-			pass_set_held(pass, number);
-		else
+		if (member_equal(members_numbered(e->members, number), &entry)) {
+			pass->n_due -= bitmap_has(pass->due, number);
+			bitmap_clear(pass->due, number);
+			bitmap_set(pass->held, number);
+		} else {
 			pass_set_due(pass, number);
+		}
 	}
-}
-
-static bool message_is_valid(
-	const struct exchange *e, unsigned from, const uint8_t *buf, size_t len)
-{
-	return from < e->n && from != e->self && len >= EXCHANGE_HEAD &&
-	       buf[0] == EXCHANGE_MESSAGE && buf[1] <= EXCHANGE_WANTED &&
-	       entries_valid(buf + EXCHANGE_HEAD, buf + len);
 }
 
 int exchange_receive(struct exchange *e, unsigned from, const uint8_t *buf, size_t len)
@@ -374,8 +346,11 @@ int exchange_receive(struct exchange *e, unsigned from, const uint8_t *buf, size
 	const uint8_t *entries = buf + EXCHANGE_HEAD, *end = buf + len;
 	struct exchange_peer *p;
 	uint64_t digest;
+	const bool valid = from < e->n && from != e->self && len >= EXCHANGE_HEAD &&
+			   buf[0] == EXCHANGE_MESSAGE && buf[1] <= EXCHANGE_WANTED &&
+			   entries_valid(entries, end);
 
-	if (!message_is_valid(e, from, buf, len)) {
+	if (!valid) {
 		e->counters.rejected++;
 		return -EBADMSG;
 	}
@@ -467,14 +442,18 @@ static void begin_round(const struct exchange *e, struct exchange_peer *p)
 {
 	if (p->pause_ns == EXCHANGE_REST_NS)
 		pass_end(p, 0);
-	if (pass_extend(e, p) == 0)
-		pass_again(&p->pass);
+	if (pass_extend(e, p))
+		return;
+	/* Entries that the peer does not have are due. */
+	for (unsigned i = 0; i < p->pass.n; i++)
+		if (!bitmap_has(p->pass.held, i))
+			pass_set_due(&p->pass, i);
 }
 
 static size_t write_message(
 	struct exchange *e, struct exchange_peer *p, uint64_t now_ns, uint8_t *buf, size_t room)
 {
-	bool due = peer_is_due(e, p, now_ns);
+	bool due = p->watched && p->next_ns <= now_ns && !peer_is_equal(e, p);
 	uint8_t *at = buf;
 
 	if (!due && !p->answer)

@@ -27,16 +27,6 @@ static size_t address_bytes(uint8_t family)
 	return family == 4 ? 4 : family == 6 ? 16 : 0;
 }
 
-/* Returns the result of name_is_valid() of lib/policy, which is above this room. */
-static bool is_name(const char *name)
-{
-	size_t len = strnlen(name, MEMBER_NAME_MAX);
-
-	return len > 0 && len < MEMBER_NAME_MAX &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
-		       len;
-}
-
 static bool is_zero(const uint8_t *at, size_t len)
 {
 	uint8_t any = 0;
@@ -49,9 +39,14 @@ static bool is_zero(const uint8_t *at, size_t len)
 bool member_is_valid(const struct member_entry *entry)
 {
 	const struct member_address *address = &entry->address;
-	size_t used = address_bytes(address->family);
+	size_t used = address_bytes(address->family), len = strnlen(entry->name, MEMBER_NAME_MAX);
+	/* The result of name_is_valid() of lib/policy, which is above this room. */
+	const bool named =
+		len > 0 && len < MEMBER_NAME_MAX &&
+		strspn(entry->name,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
 
-	return is_name(entry->name) && entry->id == name_hash(entry->name) &&
+	return named && entry->id == name_hash(entry->name) &&
 	       (unsigned)entry->state < MEMBER_STATES && used > 0 &&
 	       is_zero(address->bytes + used, sizeof(address->bytes) - used) &&
 	       (entry->has_key || is_zero(entry->public_key, MEMBER_KEY));

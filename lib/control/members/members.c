@@ -106,18 +106,6 @@ uint32_t members_number(const struct members *m, const struct member_entry *entr
 									  : MEMBERS_NONE;
 }
 
-static void unlink_slot(struct members *m, uint32_t number)
-{
-	const struct member_slot *slot = &m->slots[number];
-
-	if (slot->newer != MEMBERS_NONE)
-		m->slots[slot->newer].older = slot->older;
-	else
-		m->newest = slot->older;
-	if (slot->older != MEMBERS_NONE)
-		m->slots[slot->older].newer = slot->newer;
-}
-
 /* Makes an entry that is not in the list the last changed one, and adds it to the digest. */
 static void note_change(struct members *m, uint32_t number)
 {
@@ -167,9 +155,16 @@ static int insert_entry(struct members *m, unsigned at, const struct member_entr
 
 static void replace_entry(struct members *m, uint32_t number, const struct member_entry *entry)
 {
-	m->digest -= member_hash(&m->slots[number].entry);
-	unlink_slot(m, number);
-	m->slots[number].entry = *entry;
+	struct member_slot *slot = &m->slots[number];
+
+	m->digest -= member_hash(&slot->entry);
+	if (slot->newer != MEMBERS_NONE)
+		m->slots[slot->newer].older = slot->older;
+	else
+		m->newest = slot->older;
+	if (slot->older != MEMBERS_NONE)
+		m->slots[slot->older].newer = slot->newer;
+	slot->entry = *entry;
 	note_change(m, number);
 }
 
@@ -366,12 +361,6 @@ int members_left(struct members *m, const char *name)
 	return ret;
 }
 
-static bool is_same_address(const struct member_address *a, const struct member_address *b)
-{
-	return a->family == b->family && a->port == b->port &&
-	       memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
-}
-
 int members_move(struct members *m, const char *name, const struct member_address *address)
 {
 	const struct member_entry *counts = members_find(m, name);
@@ -380,7 +369,8 @@ int members_move(struct members *m, const char *name, const struct member_addres
 
 	if (!counts)
 		return -ENOENT;
-	if (is_same_address(&counts->address, address))
+	if (counts->address.family == address->family && counts->address.port == address->port &&
+		memcmp(counts->address.bytes, address->bytes, sizeof(address->bytes)) == 0)
 		return 0;
 	if (counts->version == UINT32_MAX)
 		return -EOVERFLOW;
