@@ -76,15 +76,6 @@ static double broker_fill(const struct level *level, unsigned i, double height)
 	return fmin(fmax(0, height - ground), place_room(broker));
 }
 
-static double filled_by_all(const struct level *level, double height)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < level->k; i++)
-		sum += broker_fill(level, i, height);
-	return sum;
-}
-
 /*
  * Fills brokers like vessels with water. To make parts equal the ground is flat. To make total
  * loads equal the ground is the load of each. The ceiling is their room.
@@ -99,9 +90,11 @@ void place_quotas(const struct place_problem *problem, double rate, const unsign
 	for (unsigned i = 0; i < k; i++)
 		high = fmax(high, rate + problem->brokers[chosen[i]].load);
 	for (unsigned i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
+		double middle = (low + high) / 2, filled = 0;
 
-		if (filled_by_all(&level, middle) < rate)
+		for (unsigned j = 0; j < k; j++)
+			filled += broker_fill(&level, j, middle);
+		if (filled < rate)
 			low = middle;
 		else
 			high = middle;
@@ -120,13 +113,6 @@ struct dealing {
 	double given[PLACE_BROKERS];
 };
 
-static bool fits_on_broker(const struct dealing *d, unsigned broker, double rate)
-{
-	double room = place_room(&d->problem->brokers[broker]);
-
-	return d->quotas[broker] > 0 && d->given[broker] + rate <= room * ROUNDING;
-}
-
 static uint32_t furthest_behind(const struct dealing *d, double rate)
 {
 	uint32_t best = PLACE_NOWHERE;
@@ -134,8 +120,10 @@ static uint32_t furthest_behind(const struct dealing *d, double rate)
 
 	for (unsigned i = 0; i < d->problem->n_brokers; i++) {
 		double behind = d->quotas[i] / d->quota * d->rate - d->given[i];
+		const double room = place_room(&d->problem->brokers[i]);
+		const bool fits = d->quotas[i] > 0 && d->given[i] + rate <= room * ROUNDING;
 
-		if (fits_on_broker(d, i, rate) && (best == PLACE_NOWHERE || behind > most)) {
+		if (fits && (best == PLACE_NOWHERE || behind > most)) {
 			best = i;
 			most = behind;
 		}

@@ -125,28 +125,21 @@ double place_worth(const struct placer *placer, const struct placement *placemen
 
 #define SAME 0.001 /* relative difference below which sizes are merged */
 
-/* Returns the row with the nearest size, by ratio. */
-static unsigned nearest_size(const struct mix *mix, double size)
-{
-	unsigned best = 0;
-
-	for (unsigned i = 1; i < mix->n; i++)
-		if (fabs(log(mix->sizes[i] / size)) < fabs(log(mix->sizes[best] / size)))
-			best = i;
-	return best;
-}
-
 /*
  * If there are too many sizes, the nearest row absorbs the new one, without a change of the total
  * load.
  */
 void mix_add(struct mix *mix, double size, double rate)
 {
-	unsigned at = nearest_size(mix, size);
+	unsigned at = 0;
 	double units = size * rate;
 
 	if (rate <= 0)
 		return;
+	/* The nearest size, by ratio. */
+	for (unsigned i = 1; i < mix->n; i++)
+		if (fabs(log(mix->sizes[i] / size)) < fabs(log(mix->sizes[at] / size)))
+			at = i;
 	mix->load += units;
 	if (mix->n > 0 &&
 		(mix->n == MIX_SIZES || fabs(mix->sizes[at] - size) <= SAME * mix->sizes[at])) {

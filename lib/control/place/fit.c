@@ -292,14 +292,6 @@ static enum place_fit_state try_predicted(struct place_fit *fit)
 	return best.k != 0 ? try_chosen(fit, best.k) : PLACE_EXHAUSTED;
 }
 
-static enum place_fit_state stay_with_best(struct place_fit *fit)
-{
-	memcpy(fit->trial.at, fit->best, fit->placer->problem->n_sources * sizeof(fit->best[0]));
-	fit->problem.principles = fit->best_principles;
-	place_split(&fit->view, true, &fit->trial);
-	return PLACE_EXHAUSTED;
-}
-
 /*
  * Corrects predictions of brokers that were slower than predicted. Brokers that were not tried get
  * the correction of the slowest one.
@@ -337,7 +329,12 @@ static enum place_fit_state check_prediction(struct place_fit *fit, const double
 		memcpy(fit->best, fit->trial.at, fit->problem.n_sources * sizeof(fit->best[0]));
 		fit->best_principles = fit->principles;
 	}
-	return try_predicted(fit) == PLACE_MEASURE ? PLACE_MEASURE : stay_with_best(fit);
+	if (try_predicted(fit) == PLACE_MEASURE)
+		return PLACE_MEASURE;
+	memcpy(fit->trial.at, fit->best, fit->placer->problem->n_sources * sizeof(fit->best[0]));
+	fit->problem.principles = fit->best_principles;
+	place_split(&fit->view, true, &fit->trial);
+	return PLACE_EXHAUSTED;
 }
 
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
@@ -413,15 +410,6 @@ static bool proposal_is_better(const struct proposal *a, const struct proposal *
 	return a->placement.used < b->placement.used;
 }
 
-static void keep_proposal(struct proposal *best, const struct proposal *other, uint32_t n)
-{
-	uint32_t *at = best->placement.at;
-
-	memcpy(at, other->placement.at, n * sizeof(at[0]));
-	*best = *other;
-	best->placement.at = at;
-}
-
 /* Proposes the first trial for the problem's principles, without measuring. */
 static int propose_placement(
 	const struct placer *view, struct place_problem *problem, struct proposal *proposal)
@@ -456,8 +444,13 @@ int place_plan(const struct placer *placer, struct placement *placement)
 	while (err == 0 && place_fewer_principles(all, &some)) {
 		problem.principles = some;
 		err = propose_placement(&view, &problem, &other);
-		if (err == 0 && proposal_is_better(&other, &best))
-			keep_proposal(&best, &other, problem.n_sources);
+		if (err == 0 && proposal_is_better(&other, &best)) {
+			uint32_t *at = best.placement.at;
+
+			memcpy(at, other.placement.at, problem.n_sources * sizeof(at[0]));
+			best = other;
+			best.placement.at = at;
+		}
 	}
 	free(other.placement.at);
 	*placement = best.placement;

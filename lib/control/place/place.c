@@ -45,13 +45,6 @@ static bool problem_valid(const struct place_problem *problem)
 	return problem->record == NULL || record_valid(problem->record, problem->n_sources);
 }
 
-static int compare_source_phases(const struct placer *placer, uint32_t x, uint32_t y)
-{
-	if (placer->phases == NULL || placer->phases[x] == placer->phases[y])
-		return 0;
-	return placer->phases[x] < placer->phases[y] ? -1 : 1;
-}
-
 /*
  * Orders by group, with sources without a group last, then by rate. Equal rates are in order of
  * their phase, or of index without a record. So each broker gets its proportion of sources that
@@ -61,15 +54,15 @@ static int compare_sources(const void *a, const void *b, void *context)
 {
 	const struct placer *placer = context;
 	const struct place_source *sources = placer->problem->sources;
-	int order;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	if (sources[x].group != sources[y].group)
 		return sources[x].group - 1 < sources[y].group - 1 ? -1 : 1;
 	if (sources[x].rate != sources[y].rate)
 		return sources[x].rate > sources[y].rate ? -1 : 1;
-	order = compare_source_phases(placer, x, y);
-	return order ? order : x < y ? -1 : x > y;
+	if (placer->phases && placer->phases[x] != placer->phases[y])
+		return placer->phases[x] < placer->phases[y] ? -1 : 1;
+	return x < y ? -1 : x > y;
 }
 
 /* Sets the phase of each periodic source to its first recorded arrival within the period. */

@@ -66,11 +66,6 @@ static void access_of(struct access *access, const struct placer *placer,
 			access->depth, backlog_level(&access->backlog, PLACE_TAIL) - lacks);
 }
 
-static double access_tail(const struct access *access, double seconds)
-{
-	return backlog_tail(&access->backlog, access->depth + access->limit * seconds);
-}
-
 static double access_quantile(const struct access *access, double share)
 {
 	double level = backlog_level(&access->backlog, share);
@@ -84,23 +79,17 @@ struct grid {
 	double at[BINS];
 };
 
-/* Returns the probability that the rest of a burst in service takes less than x seconds. */
-static double residual_burst(const struct mix *mix, double speed, double x)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < mix->n; i++)
-		sum += mix->rates[i] * fmin(mix->sizes[i], x * speed);
-	return sum / mix->load;
-}
-
+/* Sets the probability that the rest of a burst in service takes each time. */
 static void grid_residual(struct grid *grid, const struct mix *mix, double speed)
 {
 	double below = 0;
 
 	for (unsigned i = 0; i < BINS; i++) {
-		double next = residual_burst(mix, speed, (i + 0.5) * grid->step);
+		double x = (i + 0.5) * grid->step, next = 0;
 
+		for (unsigned j = 0; j < mix->n; j++)
+			next += mix->rates[j] * fmin(mix->sizes[j], x * speed);
+		next /= mix->load;
 		grid->at[i] = next - below;
 		below = next;
 	}
@@ -166,7 +155,10 @@ static double both_tail(const struct grid *service, const struct access *access,
 	double tail = 0, sum = 0;
 
 	for (unsigned i = 0; i <= bins; i++) {
-		tail += service->at[i] * access_tail(access, (bins - i) * service->step);
+		const double seconds = (bins - i) * service->step;
+
+		tail += service->at[i] *
+			backlog_tail(&access->backlog, access->depth + access->limit * seconds);
 		sum += service->at[i];
 	}
 	return tail + fmax(0, 1 - sum);
