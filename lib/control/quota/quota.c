@@ -19,16 +19,6 @@ struct quota_saved {
 	uint64_t magic, period;
 };
 
-static int alloc_quota_edges(struct quota_node *q)
-{
-	size_t n = (size_t)q->params.n_edges + 1;
-
-	q->edges = calloc(n, sizeof(*q->edges));
-	q->weights = calloc(n, sizeof(*q->weights));
-	q->parts = calloc(n, sizeof(*q->parts));
-	return q->edges && q->weights && q->parts ? 0 : -ENOMEM;
-}
-
 static struct ledger_params ledger_params(const struct quota_params *p)
 {
 	return (struct ledger_params){
@@ -46,8 +36,8 @@ static struct ledger_params ledger_params(const struct quota_params *p)
 static int begin_quota_node(
 	const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
 {
+	const size_t n = (size_t)params->n_edges + 1;
 	struct quota_node *q;
-	int err;
 
 	*out = NULL;
 	if (params->theta_ns == 0 || params->memory_ns == 0 || params->repeat_ns == 0)
@@ -59,9 +49,11 @@ static int begin_quota_node(
 	q->params = *params;
 	q->waits = q->back = params->proof_until_ns > 0 && !params->recovering;
 	q->denied = LEDGER_HEARD;
-	err = alloc_quota_edges(q);
-	if (err)
-		return err;
+	q->edges = calloc(n, sizeof(*q->edges));
+	q->weights = calloc(n, sizeof(*q->weights));
+	q->parts = calloc(n, sizeof(*q->parts));
+	if (!q->edges || !q->weights || !q->parts)
+		return -ENOMEM;
 	prng_seed(&q->prng, params->seed);
 	q->pace.start_ns = q->pace.last_ns = now_ns;
 	q->theta_ns = params->theta_ns;
@@ -192,17 +184,6 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	e->early = false;
 }
 
-static void note_units_passed(struct quota_node *q, uint64_t units, bool ahead, uint64_t now_ns)
-{
-	pace_typical(&q->pace, units);
-	if (!ahead)
-		pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
-	if (units >= q->waiting) {
-		q->waiting = 0;
-		q->refused = false;
-	}
-}
-
 /* The request is for the largest waiting amount; it is enough for the others. */
 static void note_units_waiting(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
@@ -226,7 +207,13 @@ static int take_units(struct quota_node *q, uint64_t units, bool ahead, uint64_t
 	if (q->params.undated || q->waits)
 		return -EAGAIN;
 	if (quota_use(q, units)) {
-		note_units_passed(q, units, ahead, now_ns);
+		pace_typical(&q->pace, units);
+		if (!ahead)
+			pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
+		if (units >= q->waiting) {
+			q->waiting = 0;
+			q->refused = false;
+		}
 		round_consider(q, now_ns);
 	} else if (quota_stock(q) >= units && q->params.durable) {
 		ret = -EAGAIN; /* the disk's turn */

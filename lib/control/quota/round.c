@@ -7,7 +7,7 @@
  * distribution.)
  *
  * In a tree no limiter waits for one that waits for it, except two neighbours whose requests cross.
- * One of them takes the other's for the answer that there is nothing (see resolve_crossed_asks()).
+ * One of them takes the other's for the answer that there is nothing (see round_claim()).
  * So all rounds end. Timeouts are for limiters that are dead, and for trees that are none for a
  * while.
  */
@@ -83,17 +83,13 @@ static uint64_t excess_over(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Returns a time around this one, so that waiting limiters do not all go on together. */
-static uint64_t jitter_timeout(struct quota_node *q, uint64_t ns)
-{
-	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
-}
-
 static uint64_t backoff_ns(struct quota_node *q, uint64_t first_ns, unsigned failures)
 {
 	uint64_t ns = first_ns << min_u64(failures, BACKOFF_MOST);
 
-	return jitter_timeout(q, min_u64(ns, max_u64(first_ns, BACKOFF_MOST_NS)));
+	ns = min_u64(ns, max_u64(first_ns, BACKOFF_MOST_NS));
+	/* Jitter, so that waiting limiters do not all go on together. */
+	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
 }
 
 /* Returns the units that stay here when neighbours are given the units that they need. */
@@ -129,22 +125,17 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 	return w;
 }
 
-static bool may_ask_neighbour(
-	const struct quota_node *q, const struct quota_edge *e, uint64_t now_ns)
-{
-	return e->linked && !e->asked && e->claim != CLAIM_NEW && e->claim != CLAIM_OPEN &&
-	       !hint_dry(q, e, now_ns) && (int64_t)(now_ns - e->silent_ns) >= 0;
-}
-
 static struct quota_edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
 {
 	struct quota_edge *best = NULL;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct quota_edge *e = &q->edges[i];
+		const bool may_ask = e->linked && !e->asked && e->claim != CLAIM_NEW &&
+				     e->claim != CLAIM_OPEN && !hint_dry(q, e, now_ns) &&
+				     (int64_t)(now_ns - e->silent_ns) >= 0;
 
-		if (may_ask_neighbour(q, e, now_ns) &&
-			(!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
+		if (may_ask && (!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
 			best = e;
 	}
 	return best;
@@ -513,21 +504,6 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 	announce_news(q, now_ns);
 }
 
-/*
- * Two requests have crossed. The one with the larger round, or both, no longer waits for the other,
- * and fetches for both; the other one waits for it. A limiter whose request was lost repeats it.
- */
-static void resolve_crossed_asks(struct quota_node *q, struct quota_edge *e, uint32_t round)
-{
-	if (q->round < round) {
-		e->claim = CLAIM_ANSWERED;
-		return;
-	}
-	e->claim = CLAIM_OPEN;
-	q->grown = true;
-	e->answered = e->vague = true;
-}
-
 void round_claim(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
@@ -550,8 +526,20 @@ void round_claim(
 	e->claim = CLAIM_NEW;
 	/* The neighbour gets no request in this round any more. */
 	e->vague |= !e->asked && e->held > 0;
-	if (q->active && e->asked && !e->answered)
-		resolve_crossed_asks(q, e, m->round);
+	if (!q->active || !e->asked || e->answered)
+		return;
+	/*
+	 * Two requests have crossed. The one with the larger round, or both, no longer waits for
+	 * the other, and fetches for both; the other one waits for it. A limiter whose request was
+	 * lost repeats it.
+	 */
+	if (q->round < m->round) {
+		e->claim = CLAIM_ANSWERED;
+		return;
+	}
+	e->claim = CLAIM_OPEN;
+	q->grown = true;
+	e->answered = e->vague = true;
 }
 
 void round_answer(
@@ -586,15 +574,6 @@ void round_alive(struct quota_node *q, struct quota_edge *e, uint64_t now_ns)
 	e->theta_ns = min_u64(2 * e->theta_ns, q->params.repeat_ns);
 }
 
-static void give_up_on_neighbour(struct quota_node *q, struct quota_edge *e, uint64_t now_ns)
-{
-	e->answered = true;
-	e->known = false;
-	e->silent_ns = now_ns + backoff_ns(q, THETAS_GIVE_UP * e->theta_ns, e->silences);
-	if (e->silences < BACKOFF_MOST)
-		e->silences++;
-}
-
 uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
@@ -611,10 +590,15 @@ uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 			e->resent = true;
 			e->due |= QUOTA_REQUEST;
 		}
-		if (now_ns >= give_up_ns)
-			give_up_on_neighbour(q, e, now_ns);
-		else
+		if (now_ns >= give_up_ns) {
+			e->answered = true;
+			e->known = false;
+			e->silent_ns = now_ns +
+				       backoff_ns(q, THETAS_GIVE_UP * e->theta_ns, e->silences);
+			e->silences += e->silences < BACKOFF_MOST;
+		} else {
 			next = min_u64(next, e->resent ? give_up_ns : repeat);
+		}
 	}
 	if (q->waiting && now_ns - q->waiting_ns > THETAS_WAITING * q->theta_ns)
 		quota_forgo(q);
