@@ -113,31 +113,6 @@ static void sink_entry(struct talkers *talkers, uint32_t place)
 	}
 }
 
-/* Moves a new entry, whose rank is 0, to the top. */
-static void raise_entry(struct talkers *talkers, uint32_t place)
-{
-	for (; place > 0; place = (place - 1) / 2)
-		swap_places(talkers, place, (place - 1) / 2);
-}
-
-static uint32_t find_entry(const struct talkers *talkers, const struct talker_key *key)
-{
-	uint32_t i = *first_of(talkers, key);
-
-	while (i != NO_ENTRY && memcmp(&talkers->entries[i].talker.key, key, sizeof(*key)) != 0)
-		i = talkers->entries[i].next;
-	return i;
-}
-
-static void unlink_entry(struct talkers *talkers, uint32_t entry)
-{
-	uint32_t *at = first_of(talkers, &talkers->entries[entry].talker.key);
-
-	while (*at != entry)
-		at = &talkers->entries[*at].next;
-	*at = talkers->entries[entry].next;
-}
-
 /*
  * Returns an entry for another key, at the top of the heap: a free one, or the one with the least
  * rank.
@@ -149,11 +124,16 @@ static uint32_t make_entry(struct talkers *talkers, const struct talkers_sample 
 
 	if (i < talkers->capacity) {
 		put_at(talkers, talkers->n++, i);
-		raise_entry(talkers, i);
+		/* A new entry, whose rank is 0, moves to the top. */
+		for (uint32_t place = i; place > 0; place = (place - 1) / 2)
+			swap_places(talkers, place, (place - 1) / 2);
 	} else {
 		i = talkers->heap[0];
 		missed = rank_at(talkers, 0);
-		unlink_entry(talkers, i);
+		first = first_of(talkers, &talkers->entries[i].talker.key);
+		while (*first != i)
+			first = &talkers->entries[*first].next;
+		*first = talkers->entries[i].next;
 	}
 	first = first_of(talkers, &sample->key);
 	talkers->entries[i].talker = (struct talker){
@@ -183,8 +163,11 @@ static void add_sample(struct talker *talker, const struct talkers_sample *sampl
 
 void talkers_add(struct talkers *talkers, const struct talkers_sample *sample)
 {
-	uint32_t i = find_entry(talkers, &sample->key);
+	uint32_t i = *first_of(talkers, &sample->key);
 
+	while (i != NO_ENTRY &&
+		memcmp(&talkers->entries[i].talker.key, &sample->key, sizeof(sample->key)) != 0)
+		i = talkers->entries[i].next;
 	if (i == NO_ENTRY)
 		i = make_entry(talkers, sample);
 	add_sample(&talkers->entries[i].talker, sample);
