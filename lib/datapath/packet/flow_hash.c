@@ -57,15 +57,11 @@ static uint32_t hash_ipv6(const uint8_t *addresses, uint64_t transport)
 	return hash_end(hash_step(h, transport));
 }
 
-static uint32_t hash_ipv4(const uint8_t *addresses, uint64_t transport)
-{
-	return hash_end(hash_step(hash_step(0, read_raw64(addresses)), transport));
-}
-
 uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
 {
 	if (packet->family == PACKET_IPV4)
-		return hash_ipv4(data + packet->src_off, transport_word(packet, data));
+		return hash_end(hash_step(hash_step(0, read_raw64(data + packet->src_off)),
+			transport_word(packet, data)));
 	if (packet->family == PACKET_IPV6)
 		return hash_ipv6(data + packet->src_off, transport_word(packet, data));
 	if (packet->l2_len < ETHER_LEN)

@@ -131,18 +131,6 @@ static uint32_t find_line(const struct fragments *fragments, const uint8_t *data
 	return group * FRAGMENT_LINES + line;
 }
 
-static struct place find_place(
-	struct fragments *fragments, const uint8_t *data, uint64_t now, const struct packet *packet)
-{
-	uint32_t tag, line = find_line(fragments, data, packet, &tag);
-
-	return (struct place){
-		.set = &fragments->sets[line],
-		.tag = tag,
-		.time = (uint32_t)(now >> fragments->time_shift) & ((UINT32_C(1) << TIME_BITS) - 1),
-	};
-}
-
 /*
  * Checks the checksum of a complete IPv4 header: the one's complement sum of all words is all ones.
  */
@@ -234,12 +222,6 @@ static void say_unparsed(struct packet *packet, enum packet_unparsed reason, uin
 	packet->unknown |= unknown;
 }
 
-static bool says_the_same(const struct fragment *entry, const struct packet *packet)
-{
-	return entry->src_port == packet->src_port && entry->dst_port == packet->dst_port &&
-	       entry->proto == packet->proto;
-}
-
 static void see_first(struct fragments *fragments, const struct place *place,
 	const struct piece *piece, const uint8_t *data, struct packet *packet)
 {
@@ -254,7 +236,9 @@ static void see_first(struct fragments *fragments, const struct place *place,
 	if (entry != NULL && entry->whole && !entry->closed &&
 		age_of(place, entry) > fragments->lends)
 		entry = NULL;
-	if (entry != NULL && entry->first && !says_the_same(entry, packet)) {
+	if (entry != NULL && entry->first &&
+		(entry->src_port != packet->src_port || entry->dst_port != packet->dst_port ||
+			entry->proto != packet->proto)) {
 		say_unparsed(packet, UNPARSED_FRAGMENT_CONFLICT, 0);
 		counter_add(&fragments->conflict, 1);
 		return;
@@ -291,19 +275,15 @@ static void close_entry(
 	counter_add(&fragments->unknown, 1);
 }
 
-static bool lends_to(const struct fragments *fragments, const struct place *place,
-	const struct fragment *entry, const struct piece *piece)
-{
-	return entry != NULL && !entry->closed && !entry->whole && piece->ttl <= entry->ttl &&
-	       piece->offset / UNIT == entry->next && age_of(place, entry) <= fragments->lends;
-}
-
 static void see_later(struct fragments *fragments, const struct place *place,
 	const struct piece *piece, struct packet *packet)
 {
 	struct fragment *entry = fragment_lookup(place, fragments->valid);
+	const bool lends = entry != NULL && !entry->closed && !entry->whole &&
+			   piece->ttl <= entry->ttl && piece->offset / UNIT == entry->next &&
+			   age_of(place, entry) <= fragments->lends;
 
-	if (lends_to(fragments, place, entry, piece)) {
+	if (lends) {
 		packet->proto = entry->proto;
 		packet->src_port = entry->src_port;
 		packet->dst_port = entry->dst_port;
@@ -336,7 +316,13 @@ void fragments_extents(const struct fragments *fragments, const uint8_t *data,
 void fragments_ports(struct fragments *fragments, const uint8_t *data, uint32_t frame, uint64_t now,
 	struct packet *packet)
 {
-	const struct place place = find_place(fragments, data, now, packet);
+	uint32_t tag;
+	const uint32_t line = find_line(fragments, data, packet, &tag);
+	const struct place place = {
+		.set = &fragments->sets[line],
+		.tag = tag,
+		.time = (uint32_t)(now >> fragments->time_shift) & ((UINT32_C(1) << TIME_BITS) - 1),
+	};
 	const struct piece piece = piece_of(data, frame, packet);
 
 	if (!piece.sound) {
