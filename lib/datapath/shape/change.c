@@ -14,14 +14,10 @@ static size_t lines_bytes(uint32_t most)
 	return wheel_lines(most) * sizeof(struct wheel_line);
 }
 
-static size_t chunks_bytes(uint32_t most)
-{
-	return calendar_chunks(most) * CALENDAR_PLACES * sizeof(union calendar_place);
-}
-
 size_t shaper_bytes(uint32_t most)
 {
-	return sizeof(struct shaper) + lines_bytes(most) + chunks_bytes(most);
+	return sizeof(struct shaper) + lines_bytes(most) +
+	       calendar_chunks(most) * CALENDAR_PLACES * sizeof(union calendar_place);
 }
 
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
@@ -137,16 +133,6 @@ void shape_queue_spend(struct shape_queue *queue)
 		token_bucket_set_level(&queue->bucket, 0);
 }
 
-/* The first packet that has not departed. */
-static struct shape_packet *queue_rest(const struct shape_queue *queue)
-{
-	struct shape_packet *packet = queue->head;
-
-	for (uint32_t i = 0; i < queue->gone; i++)
-		packet = packet->next;
-	return packet;
-}
-
 /*
  * Charges all packets that are due by now, though they stay here until they are released. Not for a
  * shared bucket, which has changed already; and not below other limits, because it is unknown when
@@ -154,8 +140,10 @@ static struct shape_packet *queue_rest(const struct shape_queue *queue)
  */
 static void queue_settle(struct shape_queue *queue, uint64_t now)
 {
-	struct shape_packet *packet = queue_rest(queue);
+	struct shape_packet *packet = queue->head;
 
+	for (uint32_t i = 0; i < queue->gone; i++)
+		packet = packet->next;
 	if (packet)
 		queue_start(queue, packet);
 	while (packet && !(queue->state & QUEUE_BELOW) && !tick_after(queue->due, now)) {
@@ -257,16 +245,6 @@ void shaper_restart(struct shaper *shaper, uint64_t now)
 	shaper->until = shaper->swept - 1;
 }
 
-/* Moves the waiting packets of a queue that is not timed to its new state. Its booking is void. */
-static void queue_take_over(struct shape_queue *queue, const struct shape_queue *previous)
-{
-	queue->head = previous->head;
-	queue->second = previous->second;
-	queue->tail = previous->tail;
-	counter_add32(&queue->packets, previous->packets);
-	counter_add32(&queue->units, previous->units);
-}
-
 void shape_restart(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, const struct token_bucket_profile *profile, uint64_t now)
 {
@@ -280,16 +258,13 @@ void shape_restart(struct shaper *shaper, struct shape_queue *queue,
 		queue->state |= previous.state & QUEUE_LEAVES;
 		return;
 	}
-	queue_take_over(queue, &previous);
+	/* Moves the waiting packets to the new state. Their booking is void. */
+	queue->head = previous.head;
+	queue->second = previous.second;
+	queue->tail = previous.tail;
+	counter_add32(&queue->packets, previous.packets);
+	counter_add32(&queue->units, previous.units);
 	queue_resume(shaper, queue, now);
-}
-
-/* The next packet uses the booking of a packet that leaves without it. */
-static void queue_unbook(struct shape_queue *queue)
-{
-	if (queue->state & QUEUE_BOOKED)
-		queue->held += queue->head->cost;
-	queue->state &= (uint8_t)~QUEUE_BOOKED;
 }
 
 unsigned shape_flush(
@@ -301,7 +276,10 @@ unsigned shape_flush(
 	if (shape_is_timed(queue) || !queue->head || n == 0)
 		return 0;
 	wheel_unfile(&shaper->wheel, queue);
-	queue_unbook(queue);
+	/* The next packet uses the booking of a packet that leaves without it. */
+	if (queue->state & QUEUE_BOOKED)
+		queue->held += queue->head->cost;
+	queue->state &= (uint8_t)~QUEUE_BOOKED;
 	for (; queue->head && count < n; queue->head = queue->head->next) {
 		out[count++] = queue->head;
 		units += queue->head->cost;

@@ -353,14 +353,6 @@ static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t
 	return packet;
 }
 
-/* Gives the cost back to the limits above: CoDel drops a packet that they had accepted. */
-static void give_back(struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet)
-{
-	const struct shape_above *above = &shaper->above;
-
-	above->give(above->context, queue, packet);
-}
-
 /* Takes the first packet, if it is due. Returns NULL if it is not, or if limits above refuse it. */
 static struct shape_packet *pop_due(
 	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint32_t *units)
@@ -378,7 +370,7 @@ static struct shape_packet *pop_due(
 	*units += token_bucket_owner(&queue->bucket);
 	queue_depart(queue, packet);
 	if (asks && packet->flags & SHAPE_DROP)
-		give_back(shaper, queue, packet);
+		shaper->above.give(shaper->above.context, queue, packet); /* CoDel drops it */
 	queue->head = queue->second;
 	return packet;
 }
