@@ -141,12 +141,6 @@ bool policy_is_phantom(const struct policy *policy)
 #define UNIT_BURST_BITS 34
 #define UNIT_RATE_MOST  32768 /* per second: its parts per tick are less than a bucket can fill */
 
-static bool counts_in_bucket(const struct policy *policy)
-{
-	return policy->count != COUNT_BYTES && policy->action != ACTION_SHAPE &&
-	       meter_can(policy->meter, METER_BURST);
-}
-
 static unsigned unit_bits_of(const struct limit_terms *terms)
 {
 	uint64_t most = UINT64_C(8) * UNIT_RATE_MOST * (terms->limit_s ? terms->limit_s : 1);
@@ -164,9 +158,11 @@ unsigned policy_unit_bits(const struct policy *policy)
 {
 	const struct schedule *schedule = policy->schedule;
 	const struct limit_terms own = policy_terms(policy);
+	const bool counts = policy->count != COUNT_BYTES && policy->action != ACTION_SHAPE &&
+			    meter_can(policy->meter, METER_BURST);
 	unsigned bits, other;
 
-	if (!counts_in_bucket(policy))
+	if (!counts)
 		return 0;
 	bits = unit_bits_of(&own);
 	if (policy_is_coloured(policy)) {

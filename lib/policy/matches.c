@@ -41,22 +41,20 @@ bool policy_matches_equal(const struct policy *a, const struct policy *b)
 	return true;
 }
 
-static uint32_t match_paths(const struct match *match)
+uint32_t policy_paths(const struct policy *policy)
 {
 	static const uint32_t of_direction[] = {[DIRECTION_ANY] = UINT32_C(0xffffffff),
 		[DIRECTION_A_TO_B] = UINT32_C(0x55555555),
 		[DIRECTION_B_TO_A] = UINT32_C(0xaaaaaaaa)};
-	uint32_t paths = of_direction[match->direction];
-
-	return match->wire == CONFIG_ANY ? paths : paths & POLICY_PATHS_OF_WIRE << 2 * match->wire;
-}
-
-uint32_t policy_paths(const struct policy *policy)
-{
 	uint32_t paths = 0;
 
-	for (unsigned i = 0; i < policy_n_matches(policy); i++)
-		paths |= match_paths(policy_match(policy, i));
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		const struct match *match = policy_match(policy, i);
+		const bool any = match->wire == CONFIG_ANY;
+
+		paths |= of_direction[match->direction] &
+			 (any ? UINT32_MAX : POLICY_PATHS_OF_WIRE << 2 * match->wire);
+	}
 	return paths;
 }
 
@@ -101,18 +99,15 @@ static uint64_t hash_match(const struct match *match)
 	return splitmix64_next(&hash);
 }
 
-static const struct match *match_at(const struct seen_matches *seen, struct match_place place)
-{
-	return policy_match(&seen->policies[place.policy], place.match);
-}
-
 /* Returns the place of an equal match, or the free place for it. */
 static struct match_place *find_seen(const struct seen_matches *seen, const struct match *match)
 {
 	uint64_t at = hash_match(match) & seen->mask;
 
 	while (seen->places[at].match != NONE &&
-		!match_equal(match_at(seen, seen->places[at]), match))
+		!match_equal(policy_match(&seen->policies[seen->places[at].policy],
+				     seen->places[at].match),
+			match))
 		at = (at + 1) & seen->mask;
 	return &seen->places[at];
 }

@@ -18,15 +18,6 @@
 #define ERA_DAYS   INT64_C(146097)
 #define EPOCH_DAYS INT64_C(719468) /* from 1 March of year 0 to 1 January 1970 */
 
-/*
- * Returns the days of such a year before a month. Months have 31 30 31 30 31 days, twice, then 31
- * and 28 or 29.
- */
-static int64_t days_before(int64_t month)
-{
-	return (153 * month + 2) / 5;
-}
-
 /* Returns the months from January of year 0 to the month of a day since 1970. */
 static uint64_t month_of(int64_t days)
 {
@@ -42,7 +33,9 @@ static int64_t days_to(uint64_t number)
 {
 	int64_t months = (int64_t)number - 2, era = months / MONTHS / ERA_YEARS;
 	int64_t year = months / MONTHS % ERA_YEARS;
-	int64_t days = 365 * year + year / 4 - year / 100 + days_before(months % MONTHS);
+	/* Months have 31 30 31 30 31 days, twice, then 31 and 28 or 29. */
+	int64_t days_before = (153 * (months % MONTHS) + 2) / 5;
+	int64_t days = 365 * year + year / 4 - year / 100 + days_before;
 
 	return era * ERA_DAYS + days - EPOCH_DAYS;
 }

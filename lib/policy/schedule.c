@@ -151,13 +151,6 @@ void schedule_free(struct schedule *schedule)
 	free(schedule);
 }
 
-static int64_t second_of_week(int64_t local_s)
-{
-	int64_t second = (local_s + MONDAY_S) % WEEK_S;
-
-	return second < 0 ? second + WEEK_S : second;
-}
-
 /* Returns the last turn at or before a second of the week. */
 static unsigned find_turn(const struct schedule *schedule, int64_t second)
 {
@@ -181,7 +174,8 @@ static unsigned find_turn(const struct schedule *schedule, int64_t second)
 static int look_at_week(const struct schedule *schedule, int64_t unix_s, int64_t *again)
 {
 	struct zone_span span = zone_at(schedule->zone, unix_s);
-	int64_t second = second_of_week(unix_s + span.offset_s);
+	const int64_t since_monday = (unix_s + span.offset_s + MONDAY_S) % WEEK_S;
+	int64_t second = since_monday < 0 ? since_monday + WEEK_S : since_monday;
 	unsigned turn = find_turn(schedule, second);
 	int64_t next = turn + 1 < schedule->n_turns ? schedule->turns[turn + 1].at_s : WEEK_S;
 
@@ -212,11 +206,6 @@ static uint64_t digest_terms(uint64_t hash, const struct limit_terms *terms)
 	return hash64_step(hash, terms->burst_bytes);
 }
 
-static bool terms_alike(const struct limit_terms *a, const struct limit_terms *b)
-{
-	return digest_terms(HASH64_BASIS, a) == digest_terms(HASH64_BASIS, b);
-}
-
 /* Ignores turns between entries with the same limit. */
 uint64_t schedule_digest(const struct schedule *schedule)
 {
@@ -233,7 +222,7 @@ uint64_t schedule_digest(const struct schedule *schedule)
 							  ? &none
 							  : &schedule->entries[entry].terms;
 
-		if (!last || !terms_alike(last, terms))
+		if (!last || digest_terms(HASH64_BASIS, last) != digest_terms(HASH64_BASIS, terms))
 			hash = digest_terms(hash64_step(hash, schedule->turns[i].at_s), terms);
 		last = terms;
 	}

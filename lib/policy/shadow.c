@@ -33,20 +33,15 @@ static void deepen_buckets(struct policy *policy)
 	policy->burst_bytes = depth_of(policy, &own);
 }
 
-/* Counts packets that would be dropped or marked. Green packets would pass, marked or not. */
-static void uncolour_packets(struct colours_config *colours)
+static void enter_shadow(struct policy *policy)
 {
+	/* Counts packets that would be dropped or marked. Green packets would always pass. */
 	for (unsigned c = 0; c < COLOURS; c++) {
-		struct colour_action *action = &colours->actions[c];
+		struct colour_action *action = &policy->colours.actions[c];
 
 		if (action->action != ACTION_PASS)
 			action->action = c == COLOUR_GREEN ? ACTION_PASS : ACTION_COUNT;
 	}
-}
-
-static void enter_shadow(struct policy *policy)
-{
-	uncolour_packets(&policy->colours);
 	if (policy_is_shaped(policy)) /* false the second time */
 		deepen_buckets(policy);
 	policy->slo_p99_ns = 0; /* its sources need no assigned worker, because nothing waits */

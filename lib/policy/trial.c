@@ -10,21 +10,14 @@
 #include "base/time.h"
 #include "policy/kind.h"
 
-/* Returns the bytes, or packets, that can wait in the queue of such a limit. */
-static uint64_t queue_depth(const struct policy *policy)
-{
-	double depth = policy_rate(policy) * (double)policy->shape.delay_ns / SECOND_NS;
-
-	if (policy->shape.bytes > 0 && depth > (double)policy->shape.bytes)
-		return policy->shape.bytes;
-	return (uint64_t)depth;
-}
-
 uint64_t policy_depth_with_queue(const struct policy *policy)
 {
 	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
+	/* The bytes, or packets, that can wait in the queue of such a limit. */
+	const double depth = policy_rate(policy) * (double)policy->shape.delay_ns / SECOND_NS;
+	const bool full = policy->shape.bytes > 0 && depth > (double)policy->shape.bytes;
 
-	return min_u64(policy->burst_bytes + queue_depth(policy), most);
+	return min_u64(policy->burst_bytes + (full ? policy->shape.bytes : (uint64_t)depth), most);
 }
 
 /* A trial has the policy's part of the limit, so it needs no allocator and no samples. */

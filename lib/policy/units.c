@@ -302,15 +302,6 @@ char *units_format_count(uint64_t count, char *buf, size_t size)
 	return format_decimal(counts, count, buf, size);
 }
 
-static const struct period *period_of(uint32_t seconds)
-{
-	size_t i = 0;
-
-	while (i + 1 < N_PERIODS && periods[i].seconds < seconds)
-		i++;
-	return &periods[i];
-}
-
 char *units_format_count_rate(uint64_t eighths, uint32_t seconds, char *buf, size_t size)
 {
 	return units_format_count_part(eighths, seconds, 1, buf, size);
@@ -319,7 +310,11 @@ char *units_format_count_rate(uint64_t eighths, uint32_t seconds, char *buf, siz
 char *units_format_count_part(
 	uint64_t eighths, uint32_t seconds, unsigned parts, char *buf, size_t size)
 {
-	return format_decimal(period_of(seconds)->thousandths, eighths * 125 / parts, buf, size);
+	size_t i = 0;
+
+	while (i + 1 < N_PERIODS && periods[i].seconds < seconds)
+		i++;
+	return format_decimal(periods[i].thousandths, eighths * 125 / parts, buf, size);
 }
 
 /*

@@ -115,30 +115,6 @@ static int port_parse(const char *text, in_port_t *out)
 	return 0;
 }
 
-static void make_ipv4(
-	struct sockaddr_storage *out, socklen_t *len, struct in_addr ip, in_port_t port)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)out;
-
-	memset(out, 0, sizeof(*out));
-	in->sin_family = AF_INET;
-	in->sin_addr = ip;
-	in->sin_port = port;
-	*len = sizeof(*in);
-}
-
-static void make_ipv6(
-	struct sockaddr_storage *out, socklen_t *len, const struct in6_addr *ip, in_port_t port)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
-
-	memset(out, 0, sizeof(*out));
-	in6->sin6_family = AF_INET6;
-	in6->sin6_addr = *ip;
-	in6->sin6_port = port;
-	*len = sizeof(*in6);
-}
-
 int address_parse(const char *text, struct sockaddr_storage *address, socklen_t *len)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -150,12 +126,19 @@ int address_parse(const char *text, struct sockaddr_storage *address, socklen_t 
 	if (!split_address(text, host, sizeof(host), &port_text) ||
 		port_parse(port_text, &port) < 0)
 		return -EINVAL;
-	if (*text != '[' && inet_pton(AF_INET, host, &ip) == 1)
-		make_ipv4(address, len, ip, port);
-	else if (*text == '[' && inet_pton(AF_INET6, host, &ip6) == 1)
-		make_ipv6(address, len, &ip6, port);
-	else
+	if (*text != '[' && inet_pton(AF_INET, host, &ip) == 1) {
+		memset(address, 0, sizeof(*address));
+		*(struct sockaddr_in *)address = (struct sockaddr_in){
+			.sin_family = AF_INET, .sin_addr = ip, .sin_port = port};
+		*len = sizeof(struct sockaddr_in);
+	} else if (*text == '[' && inet_pton(AF_INET6, host, &ip6) == 1) {
+		memset(address, 0, sizeof(*address));
+		*(struct sockaddr_in6 *)address = (struct sockaddr_in6){
+			.sin6_family = AF_INET6, .sin6_addr = ip6, .sin6_port = port};
+		*len = sizeof(struct sockaddr_in6);
+	} else {
 		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -371,29 +354,21 @@ uint8_t proto_number(const char *name)
 	return 0;
 }
 
-/* Parses one CPU, or a range; returns the text after it, or NULL. */
-static const char *cpu_range_parse(
-	const char *text, unsigned most, unsigned long *first, unsigned long *last)
-{
-	const char *end = skip_chars(text, DECIMAL, 1, 4);
-
-	*first = *last = strtoul(text, NULL, 10);
-	if (end != NULL && *end == '-') {
-		*last = strtoul(end + 1, NULL, 10);
-		end = skip_chars(end + 1, DECIMAL, 1, 4);
-	}
-	return *first <= *last && *last <= most ? end : NULL;
-}
-
 int cpu_list_parse(const char *text, unsigned most, unsigned *out, unsigned max)
 {
-	unsigned long first, last;
 	unsigned n = 0;
 
 	do {
-		text = cpu_range_parse(text, most, &first, &last);
-		if (text == NULL || last - first >= max - n)
+		const char *end = skip_chars(text, DECIMAL, 1, 4);
+		unsigned long first = strtoul(text, NULL, 10), last = first;
+
+		if (end != NULL && *end == '-') {
+			last = strtoul(end + 1, NULL, 10);
+			end = skip_chars(end + 1, DECIMAL, 1, 4);
+		}
+		if (end == NULL || first > last || last > most || last - first >= max - n)
 			return -EINVAL;
+		text = end;
 		for (; first <= last; first++)
 			out[n++] = (unsigned)first;
 	} while (*text++ == ',' && n < max);

@@ -167,18 +167,6 @@ static int64_t days_to_year(int64_t year)
 	return (year - FIRST_YEAR) * 365 + leap_days(year) - leap_days(FIRST_YEAR);
 }
 
-/* Returns the year of a day since 1970. */
-static int64_t year_of(int64_t day)
-{
-	int64_t year = FIRST_YEAR + day * ERA_YEARS / ERA_DAYS;
-
-	while (days_to_year(year) > day)
-		year--;
-	while (days_to_year(year + 1) <= day)
-		year++;
-	return year;
-}
-
 static int days_before_month(int month, bool leap)
 {
 	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
@@ -240,12 +228,16 @@ static void take_turn(struct turns *turns, int64_t unix_s, int64_t at, int32_t o
 int32_t zone_rule_at(const struct zone_rule *rule, int64_t unix_s, int64_t *until)
 {
 	struct turns turns = {INT64_MIN, ZONE_NEVER, rule->standard_s};
-	int64_t year;
+	int64_t day = unix_s / DAY_S, year;
 
 	*until = ZONE_NEVER;
 	if (!rule->turns || unix_s >= TIME_MOST || unix_s < 0)
 		return rule->standard_s;
-	year = year_of(unix_s / DAY_S);
+	year = FIRST_YEAR + day * ERA_YEARS / ERA_DAYS;
+	while (days_to_year(year) > day)
+		year--;
+	while (days_to_year(year + 1) <= day)
+		year++;
 	for (int64_t y = year - 1; y <= year + 1; y++) {
 		int64_t begins = turn_time(&rule->begins, y, rule->standard_s);
 		int64_t ends = turn_time(&rule->ends, y, rule->summer_s);
