@@ -259,12 +259,6 @@ static void note_losses(struct gossip *g)
 	}
 }
 
-static bool mass_sane(const struct mass *mass)
-{
-	return mass->push >= PUSH_MIN && mass->push <= PUSH_MAX && fabs(mass->demand) <= FLT_MAX &&
-	       fabs(mass->weight) <= FLT_MAX;
-}
-
 static void push_sum_tick(struct gossip *g, uint64_t now_ns)
 {
 	struct push_sum *s = g->own;
@@ -272,9 +266,14 @@ static void push_sum_tick(struct gossip *g, uint64_t now_ns)
 
 	if (mesh_tick(&s->mesh, g, now_ns))
 		note_losses(g);
-	for (unsigned i = 0; i < g->policies->n; i++)
-		if (!mass_sane(&s->held[i]))
+	for (unsigned i = 0; i < g->policies->n; i++) {
+		const struct mass *mass = &s->held[i];
+		const bool sane = mass->push >= PUSH_MIN && mass->push <= PUSH_MAX &&
+				  fabs(mass->demand) <= FLT_MAX && fabs(mass->weight) <= FLT_MAX;
+
+		if (!sane)
 			begin_generation(g, s->generation + 1);
+	}
 	part = 1.0 / (s->mesh.to_send + 1);
 	for (unsigned i = 0; i < g->policies->n; i++) {
 		const struct mass *held = &s->held[i];

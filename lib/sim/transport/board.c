@@ -230,20 +230,6 @@ void ranges_skip_hole(struct ranges *ranges)
 	ranges_rebase(ranges, up);
 }
 
-/* Inserts [from, to) before range i. It touches no other range. */
-static enum ranges_verdict ranges_insert(
-	struct ranges *ranges, unsigned i, uint32_t from, uint32_t to)
-{
-	if (ranges->n == RANGES_MAX)
-		return RANGES_FULL;
-	for (unsigned k = ranges->n; k > i; k--)
-		ranges->at[k] = ranges->at[k - 1];
-	ranges->n++;
-	ranges->at[i].from = from;
-	ranges->at[i].to = to;
-	return RANGES_NEW;
-}
-
 /* Adds [from, to), relative to base and not adjacent to it. */
 static enum ranges_verdict add_above(struct ranges *ranges, uint32_t from, uint32_t to)
 {
@@ -251,8 +237,16 @@ static enum ranges_verdict add_above(struct ranges *ranges, uint32_t from, uint3
 
 	while (i < ranges->n && ranges->at[i].to < from)
 		i++;
-	if (i == ranges->n || to < ranges->at[i].from)
-		return ranges_insert(ranges, i, from, to);
+	if (i == ranges->n || to < ranges->at[i].from) { /* touches no other range */
+		if (ranges->n == RANGES_MAX)
+			return RANGES_FULL;
+		for (unsigned k = ranges->n; k > i; k--)
+			ranges->at[k] = ranges->at[k - 1];
+		ranges->n++;
+		ranges->at[i].from = from;
+		ranges->at[i].to = to;
+		return RANGES_NEW;
+	}
 	if (ranges->at[i].from <= from && to <= ranges->at[i].to)
 		return RANGES_HAD;
 	if (from < ranges->at[i].from)

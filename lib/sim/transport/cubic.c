@@ -43,16 +43,6 @@ static uint32_t cubic_reduce(struct window *window, uint64_t now_ns)
 	return to > 2 ? to : 2;
 }
 
-static void cubic_begin_epoch(struct cubic *c, uint32_t cwnd, uint32_t acked, uint64_t now_ns)
-{
-	c->epoch_ns = now_ns ? now_ns : 1;
-	c->acked = acked;
-	c->reno = cwnd;
-	c->origin = cwnd > c->max ? cwnd : c->max;
-	/* K^3 = (origin - cwnd) / C, in (2^-10 s)^3; 1 / C = 5 / 2 */
-	c->k = cube_root((((uint64_t)(c->origin - cwnd) * 5) << 30) / 2);
-}
-
 /* Returns W(t) one round trip from now. */
 static uint32_t cubic_target(const struct cubic *c, uint32_t least_rtt_us, uint64_t now_ns)
 {
@@ -102,8 +92,14 @@ static void cubic_avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 	if (c->computed_cwnd != window->cwnd || now_ns - c->computed_ns > COMPUTE_NS) {
 		c->computed_cwnd = window->cwnd;
 		c->computed_ns = now_ns;
-		if (c->epoch_ns == 0)
-			cubic_begin_epoch(c, window->cwnd, acked, now_ns);
+		if (c->epoch_ns == 0) {
+			c->epoch_ns = now_ns ? now_ns : 1;
+			c->acked = acked;
+			c->reno = window->cwnd;
+			c->origin = window->cwnd > c->max ? window->cwnd : c->max;
+			/* K^3 = (origin - cwnd) / C, in (2^-10 s)^3; 1 / C = 5 / 2 */
+			c->k = cube_root((((uint64_t)(c->origin - window->cwnd) * 5) << 30) / 2);
+		}
 		set_pace(window, now_ns);
 		keep_up(window);
 		if (c->pace < 2) /* at most half as fast as slow start */

@@ -37,24 +37,9 @@ static uint32_t us_of(uint64_t ns)
 	return (uint32_t)(ns / 1000);
 }
 
-static bool is_out(const struct span *span)
-{
-	return span->marks == 0;
-}
-
 static uint32_t quic_span_length(const struct board *board, unsigned i)
 {
 	return board->spans[i].end - board_start(board, i);
-}
-
-static uint64_t in_flight(const struct quic_sender *q)
-{
-	return (uint64_t)(board_out(&q->board) - q->board.sacked - q->board.lost) * q->mss;
-}
-
-static uint64_t least_window(const struct quic_sender *q)
-{
-	return (uint64_t)LEAST_PACKETS * q->mss;
 }
 
 void quic_sender_init(struct quic_sender *q, uint32_t mss)
@@ -209,7 +194,7 @@ static uint32_t count_lost(
 	const struct span *span = &q->board.spans[i];
 	uint32_t age = now_us - span->sent_us, most = time_threshold_us(q), below, count;
 
-	if (!is_out(span) || span->serial >= q->largest)
+	if (span->marks != 0 || span->serial >= q->largest)
 		return 0;
 	below = q->largest - span->serial;
 	count = quic_span_length(&q->board, i);
@@ -227,7 +212,7 @@ static uint32_t count_lost(
 /* Reduces the window once per round trip; to the least one after persistent congestion. */
 static void quic_reduce(struct quic_sender *q, const struct losses *l, struct stream *stream)
 {
-	uint64_t half = q->cwnd / 2, least = least_window(q);
+	uint64_t half = q->cwnd / 2, least = (uint64_t)LEAST_PACKETS * q->mss;
 
 	if (l->largest > q->recovery) {
 		q->recovery = q->number;
@@ -270,15 +255,6 @@ static void quic_grow_window(struct quic_sender *q, uint64_t acked)
 		q->cwnd += q->mss * acked / q->cwnd;
 }
 
-static void quic_advance(struct quic_sender *q)
-{
-	uint32_t una = q->board.una;
-
-	if (q->board.n && (q->board.spans[0].marks & SEG_SACKED))
-		una = q->board.spans[0].end;
-	board_advance(&q->board, una);
-}
-
 void quic_sender_receive(
 	struct quic_sender *q, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
@@ -300,7 +276,10 @@ void quic_sender_receive(
 		quic_rtt_sample(q, o.rtt_us, o.now_us - us_of(in->echo_ns));
 	}
 	q->probes = 0;
-	quic_advance(q);
+	if (q->board.n && (q->board.spans[0].marks & SEG_SACKED))
+		board_advance(&q->board, q->board.spans[0].end);
+	else
+		board_advance(&q->board, q->board.una);
 	recovery = q->recovery;
 	quic_detect_loss(q, stream, &o, now_ns);
 	/*
@@ -359,7 +338,10 @@ bool quic_sender_send(
 	struct quic_sender *q, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
 	bool probe = q->probe_due;
-	bool room = in_flight(q) + q->mss <= q->cwnd;
+	const uint64_t in_flight = (uint64_t)(board_out(&q->board) - q->board.sacked -
+					      q->board.lost) *
+				   q->mss;
+	bool room = in_flight + q->mss <= q->cwnd;
 
 	if (!probe)
 		q->limited = !room;
@@ -378,29 +360,25 @@ bool quic_sender_send(
 	return true;
 }
 
-static void quic_probe_timeout(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
-{
-	stream->stats.timeouts++;
-	q->probe_due = true;
-	q->probes += q->probes < PROBES_MAX;
-	/* No room to mark lost packets: marks all as lost, so that sending continues. */
-	if (q->board.n == BOARD_SPANS)
-		board_forget(&q->board, SEG_LOST);
-	q->timer_ns = now_ns + ((1000 * probe_timeout_us(q)) << q->probes);
-}
-
 void quic_sender_expire(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
 {
 	struct outcome nothing = {.smallest = 0, .largest_before = UINT32_MAX};
 
 	if (now_ns < q->timer_ns)
 		return;
-	if (board_out(&q->board) == 0)
+	if (board_out(&q->board) == 0) {
 		q->timer_ns = CONN_NEVER;
-	else if (q->waits_for_loss)
+	} else if (q->waits_for_loss) {
 		quic_detect_loss(q, stream, &nothing, now_ns);
-	else
-		quic_probe_timeout(q, stream, now_ns);
+	} else {
+		stream->stats.timeouts++;
+		q->probe_due = true;
+		q->probes += q->probes < PROBES_MAX;
+		/* No room to mark lost packets: marks all as lost, so that sending continues. */
+		if (q->board.n == BOARD_SPANS)
+			board_forget(&q->board, SEG_LOST);
+		q->timer_ns = now_ns + ((1000 * probe_timeout_us(q)) << q->probes);
+	}
 }
 
 /* --- receiver --------------------------------------------------------------------------------- */
@@ -424,24 +402,16 @@ static bool note_number(struct quic_receiver *r, uint64_t number)
 	return ranges_add(&r->numbers, number, number + 1) == RANGES_NEW;
 }
 
-static bool is_sound(
-	const struct quic_receiver *r, const struct stream *stream, const struct segment *in)
-{
-	uint64_t edge = r->data.base + stream->window;
-
-	if (in->len == 0 || in->offset > edge || in->len > edge - in->offset)
-		return false;
-	return in->seq >= r->numbers.base && in->seq - r->numbers.base < UINT32_MAX;
-}
-
 void quic_receiver_receive(
 	struct quic_receiver *r, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
-	uint64_t before = r->data.base;
+	uint64_t before = r->data.base, edge = before + stream->window;
 	bool in_turn = in->seq == r->largest;
+	const bool fits = in->len > 0 && in->offset <= edge && in->len <= edge - in->offset;
+	const bool numbered = in->seq >= r->numbers.base && in->seq - r->numbers.base < UINT32_MAX;
 
 	/* Data without room must not be acknowledged. */
-	if (!is_sound(r, stream, in) ||
+	if (!fits || !numbered ||
 		ranges_add(&r->data, in->offset, in->offset + in->len) == RANGES_FULL)
 		return;
 	stream->stats.delivered += r->data.base - before;

@@ -84,27 +84,19 @@ static void mark_lost(struct board *board, unsigned i, struct news *news)
 	}
 }
 
-/*
- * Returns true if it was sent before the latest delivered segment, and is not lost or delivered
- * yet.
- */
-static bool is_suspect(const struct tcp_sender *t, unsigned i)
-{
-	const struct span *span = &t->board.spans[i];
-
-	if ((span->marks & SEG_SACKED) || (span->marks & (SEG_LOST | SEG_RESENT)) == SEG_LOST)
-		return false;
-	return serial_later(t->rack.serial, span->serial + rack_span_length(&t->board, i) - 1);
-}
-
 uint32_t rack_detect(struct tcp_sender *t, struct news *news, uint32_t now_us)
 {
 	uint32_t after_us = t->rack.rtt_us + reorder_grace(t), most = 0;
 
 	for (unsigned i = 0; i < t->board.n; i++) {
-		uint32_t elapsed = now_us - t->board.spans[i].sent_us;
+		const struct span *span = &t->board.spans[i];
+		uint32_t elapsed = now_us - span->sent_us;
+		const bool decided = (span->marks & SEG_SACKED) ||
+				     (span->marks & (SEG_LOST | SEG_RESENT)) == SEG_LOST;
 
-		if (!is_suspect(t, i))
+		/* Looks at those that were sent before the latest delivered segment. */
+		if (decided || !serial_later(t->rack.serial,
+				       span->serial + rack_span_length(&t->board, i) - 1))
 			continue;
 		if (elapsed >= after_us)
 			mark_lost(&t->board, i, news);

@@ -24,15 +24,6 @@ static void rtt_deviate(struct rtt *rtt, int64_t error)
 		rtt->dev4_used = rtt->dev4_most;
 }
 
-static void rtt_first_sample(struct rtt *rtt, uint32_t us, uint32_t next)
-{
-	rtt->smooth8 = 8 * us;
-	rtt->dev4 = 2 * us;
-	rtt->dev4_used = rtt->dev4 > RTO_MIN_US ? rtt->dev4 : RTO_MIN_US;
-	rtt->dev4_most = rtt->dev4_used;
-	rtt->round = next;
-}
-
 void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next)
 {
 	int64_t error;
@@ -40,7 +31,11 @@ void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next)
 	us = us ? us : 1;
 	us = us < SAMPLE_MAX ? us : SAMPLE_MAX;
 	if (rtt->smooth8 == 0) {
-		rtt_first_sample(rtt, us, next);
+		rtt->smooth8 = 8 * us;
+		rtt->dev4 = 2 * us;
+		rtt->dev4_used = rtt->dev4 > RTO_MIN_US ? rtt->dev4 : RTO_MIN_US;
+		rtt->dev4_most = rtt->dev4_used;
+		rtt->round = next;
 		return;
 	}
 	error = (int64_t)us - rtt_smoothed(rtt);

@@ -67,17 +67,13 @@ static void read_sack_block(struct tcp_sender *t, struct ack_reading *r, uint32_
 	board_settle(&t->board);
 }
 
-static bool range_inside(const struct range *inner, const struct range *outer)
-{
-	return outer->from <= inner->from && inner->to <= outer->to;
-}
-
 /* Returns true if the first block reports data that was received twice (RFC 2883). */
 static bool is_twice(const struct segment *in)
 {
 	return in->n_sacks > 0 && in->sack[0].from < in->sack[0].to &&
 	       (in->sack[0].to <= in->ack ||
-		       (in->n_sacks > 1 && range_inside(&in->sack[0], &in->sack[1])));
+		       (in->n_sacks > 1 && in->sack[1].from <= in->sack[0].from &&
+			       in->sack[0].to <= in->sack[1].to));
 }
 
 static void read_twice(struct tcp_sender *t, struct stream *stream, struct ack_reading *r,
@@ -199,16 +195,6 @@ static void check_probe(struct tcp_sender *t, struct ack_reading *r, uint64_t no
 	}
 }
 
-/*
- * Returns true if SACKed data restarts the timer. As in Linux, only if it was sent before the first
- * segment.
- */
-static bool puts_timer_off(const struct tcp_sender *t, const struct ack_reading *r)
-{
-	return r->times.sack && t->board.n &&
-	       r->times.sack_first_us > r->now_us - t->board.spans[0].sent_us;
-}
-
 void tcp_sender_receive(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
@@ -229,7 +215,9 @@ void tcp_sender_receive(
 	rack_adapt(t);
 	check_reordering(t, &r);
 	ack_rtt_sample(t, &r, now_ns);
-	news->rearm |= puts_timer_off(t, &r);
+	/* SACKed data restarts the timer only if it was sent before the first segment (Linux). */
+	news->rearm |= r.times.sack && t->board.n &&
+		       r.times.sack_first_us > r.now_us - t->board.spans[0].sent_us;
 	check_probe(t, &r, now_ns);
 	if (!news->advanced || news->sacked || news->twice || t->state != TCP_OPEN)
 		tcp_react(t, stream, news, now_ns);

@@ -80,25 +80,6 @@ static void delay_ack(struct tcp_receiver *r, uint64_t now_ns)
 		r->ack_ns = at;
 }
 
-/* Reports data that arrived twice in the next acknowledgement, which is immediate. */
-static void report_twice(
-	struct tcp_receiver *r, const struct stream *stream, uint64_t from, uint64_t to)
-{
-	r->twice = (struct range){from, to};
-	r->patience_ns = DELAY_NS;
-	tcp_quicken_acks(r, stream);
-	r->ack_now = true;
-}
-
-static void touch_sack_block(struct tcp_receiver *r, uint64_t byte)
-{
-	unsigned n = r->n_touched < CONN_SACKS ? r->n_touched++ : CONN_SACKS - 1;
-
-	for (unsigned i = n; i > 0; i--)
-		r->touched[i] = r->touched[i - 1];
-	r->touched[0] = byte;
-}
-
 static void take_segment(
 	struct tcp_receiver *r, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
@@ -107,7 +88,11 @@ static void take_segment(
 
 	switch (ranges_add(&r->data, in->seq, in->seq + in->len)) {
 	case RANGES_HAD:
-		report_twice(r, stream, in->seq, in->seq + in->len);
+		/* The next acknowledgement, which is immediate, reports it. */
+		r->twice = (struct range){in->seq, in->seq + in->len};
+		r->patience_ns = DELAY_NS;
+		tcp_quicken_acks(r, stream);
+		r->ack_now = true;
 		return;
 	case RANGES_FULL: /* like a kernel that is short of memory: the sender repeats it */
 		r->ack_now = true;
@@ -116,7 +101,11 @@ static void take_segment(
 		break;
 	}
 	if (r->data.base == before) {
-		touch_sack_block(r, in->seq);
+		unsigned n = r->n_touched < CONN_SACKS ? r->n_touched++ : CONN_SACKS - 1;
+
+		for (unsigned i = n; i > 0; i--)
+			r->touched[i] = r->touched[i - 1];
+		r->touched[0] = in->seq;
 		r->ack_now = true;
 		return;
 	}

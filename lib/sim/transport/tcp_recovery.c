@@ -120,19 +120,14 @@ void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns)
 	t->timed_out = true;
 }
 
-/* Forgets the first retransmission if none is in flight: then no echo can distinguish them. */
-static void check_first_resent(struct tcp_sender *t)
-{
-	if (t->board.resent == 0 && !(t->board.n && (t->board.spans[0].marks & SEG_REPEATED)))
-		t->undo.first_ns = 0;
-}
-
 /* Enters OPEN, or DISORDER if segments are missing. */
 static void try_open(struct tcp_sender *t)
 {
 	enum tcp_state state = TCP_OPEN;
 
-	check_first_resent(t);
+	/* Forgets the first retransmission if none is in flight: no echo can distinguish them. */
+	if (t->board.resent == 0 && !(t->board.n && (t->board.spans[0].marks & SEG_REPEATED)))
+		t->undo.first_ns = 0;
 	if (t->board.sacked || t->board.lost || t->undo.first_ns)
 		state = TCP_DISORDER;
 	if (t->state != state) {

@@ -158,16 +158,6 @@ bool tcp_sender_send(
 	return false;
 }
 
-static void tcp_probe_timeout(struct tcp_sender *t, uint64_t now_ns)
-{
-	if (t->probe.out) {
-		tcp_timer_rto(t, now_ns);
-		return;
-	}
-	t->probe.due = true;
-	tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
-}
-
 static void expire_reorder(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
 {
 	struct news news = {.delivered = 1};
@@ -196,8 +186,12 @@ void tcp_sender_expire(struct tcp_sender *t, struct stream *stream, uint64_t now
 		tcp_enter_loss(t, now_ns);
 		t->rto_us = t->rto_us < RTO_MAX_US / 2 ? 2 * t->rto_us : RTO_MAX_US;
 		tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
-	} else if (timer == TCP_TIMER_PROBE)
-		tcp_probe_timeout(t, now_ns);
-	else if (timer == TCP_TIMER_REORDER)
+	} else if (timer == TCP_TIMER_PROBE && t->probe.out) {
+		tcp_timer_rto(t, now_ns);
+	} else if (timer == TCP_TIMER_PROBE) {
+		t->probe.due = true;
+		tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
+	} else if (timer == TCP_TIMER_REORDER) {
 		expire_reorder(t, stream, now_ns);
+	}
 }

@@ -14,17 +14,12 @@ void window_init(struct window *window, const struct growth *growth)
 	};
 }
 
-static bool may_grow(const struct window *window)
-{
-	if (window->limited)
-		return true;
-	/* In slow start it can become twice the used part. */
-	return window->cwnd < window->ssthresh && window->cwnd < 2 * window->used;
-}
-
 void window_grow(struct window *window, uint32_t acked, uint64_t now_ns)
 {
-	if (!may_grow(window))
+	/* In slow start it can become twice the used part. */
+	const bool slow_start = window->cwnd < window->ssthresh && window->cwnd < 2 * window->used;
+
+	if (!window->limited && !slow_start)
 		return;
 	if (window->cwnd < window->ssthresh) {
 		uint32_t room = window->ssthresh - window->cwnd;

@@ -94,16 +94,6 @@ void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns
 		free(d);
 }
 
-/* Returns the time at which a datagram has left its sender, or LINK_QUEUE_FULL. */
-static uint64_t departure_time(
-	struct simnet *net, const struct network *network, unsigned from, size_t bytes)
-{
-	if (network->rate_bps == 0)
-		return net->events->now_ns;
-	return link_queue_pass(&net->out[from], net->events->now_ns, bytes, network->rate_bps,
-		network->queue_bytes);
-}
-
 static uint64_t arrival_time(const struct network *link, struct prng *prng, uint64_t at)
 {
 	at += network_delay(link, prng);
@@ -127,7 +117,12 @@ void simnet_send(struct simnet *net, const struct network *network, struct prng 
 	unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
 	const struct network *link = network_between(network, from, to);
-	uint64_t at = departure_time(net, network, from, len + UDP_OVERHEAD);
+	const uint64_t now_ns = net->events->now_ns;
+	/* The time at which the datagram has left its sender, or LINK_QUEUE_FULL. */
+	const uint64_t at = network->rate_bps == 0
+				    ? now_ns
+				    : link_queue_pass(&net->out[from], now_ns, len + UDP_OVERHEAD,
+					      network->rate_bps, network->queue_bytes);
 
 	net->totals.datagrams++;
 	net->totals.bytes += len + UDP_OVERHEAD;
