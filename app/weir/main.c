@@ -31,7 +31,7 @@
 #include "notify/notify.h"
 #include "numbers/policy_number.h"
 #include "policy/config.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 #include "secret/group_keys.h"
 #include "start.h"
 

@@ -45,7 +45,7 @@
 #include "pages.h"
 #include "placing.h"
 #include "policy/names.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 #include "police/charge.h"
 #include "police/extended.h"
 #include "police/shaped.h"

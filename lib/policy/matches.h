@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "policy/config.h"
+#include "policy/diff.h"
 #include "policy/policy.h"
 
 bool match_equal(const struct match *a, const struct match *b);
@@ -58,5 +59,20 @@ uint64_t policies_count_matches(const struct policy *policies, unsigned n);
 
 /* Frees an array of policies, their matches and schedules. policies can be NULL. */
 void policies_free(struct policy *policies, unsigned n);
+
+/* Returns true if some packet can match both, each considered alone. */
+bool match_overlaps(const struct match *a, const struct match *b);
+
+/* Pairs of matches that take about a second to compare. */
+#define OVERLAP_PAIRS UINT64_C(100000000)
+
+/*
+ * Returns true if a change can alter the packets of a placed policy. This is so if a placed policy
+ * is added, removed or has other matches, or if another such policy overlaps with a placed one.
+ * `keeps`, by new index, is true if the policy keeps its place on the workers. Also returns true if
+ * memory is short, or if there are more than `pairs` pairs of matches to compare.
+ */
+bool policies_retarget(const struct config_diff *diff, const struct policy *old, unsigned n_old,
+	const struct policy *policies, const bool *keeps, uint64_t pairs);
 
 #endif

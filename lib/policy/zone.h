@@ -54,4 +54,35 @@ char *zone_format(const struct zone *zone, int64_t unix_s, char *buf);
 /* Returns a hash of the name and of the rule for later years; never 0. */
 uint64_t zone_digest(const struct zone *zone);
 
+/*
+ * The rule for the offset in all later years: a POSIX TZ string such as
+ * "CET-1CEST,M3.5.0,M10.5.0/3", with RFC 8536's larger hours. For zone.c and its test.
+ */
+
+enum zone_day {
+	ZONE_DAY_OF_365,   /* from 1; 29 February is not counted */
+	ZONE_DAY_OF_YEAR,  /* from 0 */
+	ZONE_DAY_OF_MONTH, /* a weekday of a month */
+};
+
+/* A moment in each year when the clocks change. */
+struct zone_turn {
+	enum zone_day kind;
+	int32_t day; /* day of the year; or day of the week, Sunday is 0 */
+	int32_t month, week;
+	int32_t time_s; /* from midnight, by the clock before the change */
+};
+
+struct zone_rule {
+	bool turns; /* false: always standard time */
+	int32_t standard_s, summer_s;
+	struct zone_turn begins, ends; /* begin and end of summer time */
+};
+
+/* Returns 0 or -EINVAL. */
+int zone_rule_parse(const char *text, struct zone_rule *out);
+
+/* Returns the offset at a time. *until is the next time when it can change (or ZONE_NEVER). */
+int32_t zone_rule_at(const struct zone_rule *rule, int64_t unix_s, int64_t *until);
+
 #endif

@@ -23,7 +23,7 @@
 #include "ledger_watch.h"
 #include "event.h"
 #include "base/time.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/kind.h"
 #include "store/store.h"
 

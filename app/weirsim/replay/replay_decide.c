@@ -21,12 +21,12 @@
 #include "packet/fragment.h"
 #include "packet/mark.h"
 #include "packet/parse.h"
-#include "packet/tunnel.h"
 #include "police/coloured.h"
 #include "police/lineage.h"
 #include "policy/config.h"
 #include "policy/kind.h"
-#include "policy/shadow.h"
+#include "packet/tunnel.h"
+#include "policy/trial.h"
 
 struct replay_limits {
 	struct roster *roster; /* peers that never send anything */

@@ -15,7 +15,7 @@
 #include "police/borrow.h"
 #include "police/expire.h"
 #include "police/shaped.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/kind.h"
 #include "policy/period.h"
 #include "policy/schedule.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "config/keys.h"
-#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/names.h"
 

@@ -11,7 +11,6 @@
 #include "config/describe.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
-#include "policy/shadow.h"
 #include "policy/trial.h"
 #include "policy/units.h"
 #include "policy/value.h"

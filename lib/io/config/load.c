@@ -16,7 +16,7 @@
 #include "config/compare.h"
 #include "config/config_messages.h"
 #include "policy/matches.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 
 #define READS_MOST 5
 

@@ -12,7 +12,7 @@
 #include "config/config_messages.h"
 #include "config/keys.h"
 #include "config/meter_check.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 

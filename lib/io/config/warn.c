@@ -9,7 +9,7 @@
 #include "config/check.h"
 #include "config/config_messages.h"
 #include "policy/kind.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 #include "policy/units.h"
 #include "policy/value.h"
 

@@ -11,7 +11,7 @@
 #include "config/compare.h"
 #include "config/keys.h"
 #include "config/load.h"
-#include "policy/overlap.h"
+#include "policy/matches.h"
 
 END_POINTER(config_diff_free, struct config_diff *)
 

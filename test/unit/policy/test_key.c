@@ -10,7 +10,7 @@
 #include "config_cases.h"
 
 #include "allocate/allocate.h"
-#include "policy/key.h"
+#include "policy/names.h"
 
 #define MILLION 1000000
 

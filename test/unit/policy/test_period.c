@@ -7,7 +7,7 @@
 
 #include "allocate/allocate.h"
 #include "policy/kind.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/period.h"
 
 #define DAY                INT64_C(86400)

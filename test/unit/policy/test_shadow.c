@@ -10,7 +10,6 @@
 
 #include "config/load.h"
 #include "policy/schedule.h"
-#include "policy/shadow.h"
 #include "policy/trial.h"
 
 END_POINTER(config_free, struct config *)

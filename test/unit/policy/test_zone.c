@@ -8,7 +8,7 @@
 #include "scope.h"
 
 #include "made_zone.h"
-#include "policy/zone_rule.h"
+#include "policy/zone.h"
 
 END_POINTER(zone_free, struct zone *)
 

@@ -11,7 +11,7 @@
 #include "police/charge.h"
 #include "police/extended.h"
 #include "engine/profile.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/kind.h"
 #include "policy/period.h"
 #include "source/source_table.h"

@@ -20,7 +20,7 @@
 #include "police/expire.h"
 #include "config/compare.h"
 #include "policy/kind.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 
 END_POINTER(config_free, struct config *)
 

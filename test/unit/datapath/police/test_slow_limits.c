@@ -10,7 +10,7 @@
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
-#include "policy/key.h"
+#include "policy/names.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "source/source_table.h"

@@ -9,7 +9,7 @@
 #include "config/describe.h"
 #include "config/compare.h"
 #include "policy/matches.h"
-#include "policy/shadow.h"
+#include "policy/trial.h"
 
 #define P(name, match) "{'name': '" name "', 'match': " match ", 'limit': '1Mbit/s'}"
 #define DEVICES                                                            \
