@@ -24,7 +24,7 @@
 #include "limiter_task.h"
 #include "classify/classify.h"
 #include "config/buffers.h"
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 #include "control.h"
 #include "delays.h"
 #include "distribute.h"

@@ -424,7 +424,7 @@ static __always_inline bool is_of_link6(__u32 first)
 }
 
 /*
- * Returns whether a packet belongs to the link, by its addresses: see packet/of_link.h, which also
+ * Returns whether a packet belongs to the link, by its addresses: see packet/of_link.c, which also
  * accepts neighbour discovery between others. They are compared as words, because a compiler that
  * sees their bytes would keep each byte separately.
  */

@@ -117,7 +117,7 @@ enum fail_mode {
 /* "default": treatment of a wire's packets that match no policy. */
 enum otherwise {
 	OTHERWISE_PASS,
-	OTHERWISE_DROP,   /* except packets between the ends of a link: see packet/of_link.h */
+	OTHERWISE_DROP,   /* except packets between the ends of a link: see packet/parse.h */
 	OTHERWISE_POLICY, /* a policy with a match that has `last` set takes them */
 };
 

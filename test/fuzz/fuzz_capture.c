@@ -11,7 +11,6 @@
 
 #include "capture/capture.h"
 #include "packet/parse.h"
-#include "packet/tunnel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 
 #define L2_MAX (14 + 4 * 4 + 8 * 4) /* Ethernet, tags, labels: more than PPPoE takes */
 

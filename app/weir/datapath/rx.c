@@ -12,7 +12,6 @@
 #include "base/wire.h"
 #include "distribute.h"
 #include "packet/parse.h"
-#include "packet/tunnel.h"
 #include "rx_rings.h"
 #include "tap.h"
 #include "tick.h"

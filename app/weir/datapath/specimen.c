@@ -11,7 +11,7 @@
 
 #include "classify/classify.h"
 #include "leases_end.h"
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 #include "police/excerpt.h"
 #include "shape/shape.h"
 #include "worker_data.h"

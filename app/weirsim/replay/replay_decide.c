@@ -25,7 +25,6 @@
 #include "police/lineage.h"
 #include "policy/config.h"
 #include "policy/kind.h"
-#include "packet/tunnel.h"
 #include "policy/trial.h"
 
 struct replay_limits {

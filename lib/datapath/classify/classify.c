@@ -13,7 +13,7 @@
 #include "classify/burst.h"
 #include "classify/starts.h"
 #include "classify/wide.h"
-#include "packet/of_link.h"
+#include "packet/parse.h"
 
 static bool port_in(uint16_t port, struct port_range range)
 {

@@ -63,7 +63,7 @@ void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action
 
 /*
  * Sets the wires (a bit each) that drop packets without a policy, except protocols between the two
- * ends of a link (packet/of_link.h). Default: none. Control, before a worker sees the classifier.
+ * ends of a link, packet_is_of_link(). Default: none. Control, before a worker sees the classifier.
  */
 void classifier_set_drops(struct classifier *classifier, uint32_t wires);
 uint32_t classifier_drops(const struct classifier *classifier);

@@ -14,7 +14,6 @@
 #include "classify/classify.h"
 #include "packet/fragment.h"
 #include "packet/parse.h"
-#include "packet/tunnel.h"
 
 #define FRAMES_MAX 64
 

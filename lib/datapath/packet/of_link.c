@@ -3,7 +3,7 @@
  *
  * Protocols between the two ends of a link, which the link needs to work.
  */
-#include "packet/of_link.h"
+#include "packet/parse.h"
 
 #include <netinet/in.h>
 

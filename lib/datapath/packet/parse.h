@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Parses a packet's first bytes into the fields that Weir needs. Pure; no DPDK. Any lcore.
+ * Parses a packet's first bytes into the fields that Weir needs, also inside of a tunnel. Pure; no
+ * DPDK. Any lcore.
  */
 #ifndef WEIR_PACKET_PARSE_H
 #define WEIR_PACKET_PARSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "policy/config.h"
 
 #define PARSE_BYTES_MAX UINT16_MAX /* most bytes parsed: offsets have 16 bits */
 #define PARSE_NO_VLAN   0xffff
@@ -125,5 +129,41 @@ static inline uint32_t packet_flow_hash(const struct packet *packet, const uint8
  */
 uint32_t packet_keyed_hash(
 	const struct source_key *key, const struct packet *packet, const uint8_t *data);
+
+/*
+ * Returns whether a packet, parsed from `data`, belongs to the link: to a protocol between its two
+ * ends, which the link needs to work. A wire that drops packets without a policy must pass them.
+ * Packets other than IP do: ARP,
+ * LLDP, LACP, spanning tree. So does IP that no router forwards: to 224.0.0.0/24, 255.255.255.255
+ * or ff02::/16, from or to fe80::/10, and neighbour discovery with a hop limit of 255. The
+ * outermost addresses count, also for a tunnel. A packet that is not fully parsed, or whose IP
+ * header is invalid, does not belong to the link, because it could be anything.
+ */
+bool packet_is_of_link(const struct packet *packet, const uint8_t *data);
+
+/* Returns the tunnels to enter, or NULL if the outermost headers are classified. */
+static inline const struct tunnels *tunnels_to_enter(const struct config *config)
+{
+	return config->tunnels.classify == TUNNELS_INNER ? &config->tunnels : NULL;
+}
+
+/*
+ * Enters tunnels. To be called after packet_parse() of the same bytes. If the packet inside is IP,
+ * the fields of `packet` become those of the packet inside, except l2_len, VLAN, DSCP and ECN. The
+ * flow's hash changes with them. It enters at most two nested tunnels. The outermost header is
+ * marked, and lengths count from it.
+ *
+ * Not entered: fragments of tunnel packets (only the first could be); GRE of other versions or with
+ * routing; VXLAN-GPE; packets cut off before the end of the inner IP header. The caller sets
+ * packet->flow_hash to 0, because a device would compute it from the outer headers.
+ */
+void packet_enter_tunnels(
+	const uint8_t *data, uint32_t len, const struct tunnels *tunnels, struct packet *packet);
+
+/*
+ * To be called after packet_enter_tunnels() and fragments_ports(). Marks the addresses as unknown
+ * if the packet might be a fragment of a tunnel packet.
+ */
+void packet_doubt_tunnels(const struct tunnels *tunnels, struct packet *packet);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Classification of packets inside a tunnel.
+ * Classification of packets inside a tunnel: GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP.
  */
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 
 #include <stdbool.h>
 

@@ -26,7 +26,6 @@
 #include "flow/flow_sample.h"
 #include "meter/shared_bucket.h"
 #include "packet/mark.h"
-#include "packet/of_link.h"
 #include "packet/parse.h"
 #include "police/borrow.h"
 #include "police/charge.h"

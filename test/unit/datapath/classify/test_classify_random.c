@@ -6,7 +6,7 @@
  */
 #include "classify_lots.h"
 
-#include "packet/of_link.h"
+#include "packet/parse.h"
 
 /* The reference: does a policy match a packet, and which of two takes precedence? */
 

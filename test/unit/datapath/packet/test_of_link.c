@@ -7,8 +7,7 @@
 #include "check.h"
 
 #include "frame_layers.h"
-#include "packet/of_link.h"
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 #include "policy/config.h"
 
 /* Offsets in a frame without a tag: addresses, the hop limit, the type of ICMPv6. */

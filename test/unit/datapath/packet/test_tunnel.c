@@ -8,7 +8,7 @@
 #include "check.h"
 
 #include "base/prng.h"
-#include "packet/tunnel.h"
+#include "packet/parse.h"
 #include "frame_layers.h"
 #include "packet/mark.h"
 
