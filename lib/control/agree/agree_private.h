@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Shared by the files of lib/control/agree. agree.c has the policies of this limiter and the
- * differences of peers; write.c writes messages, receive.c reads them.
+ * differences of peers; message.c writes and reads messages.
  *
  * A message, big-endian: its kind, a part (enum agree_part), the epoch of the sender's start (8)
  * and the number of changes since then (4). Then
