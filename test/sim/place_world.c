@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 #include "place/fit.h"
-#include "place/predict.h"
+#include "place/place.h"
 #include "trace.h"
 #include "worlds.h"
 

@@ -16,7 +16,7 @@
 #include "command/option.h"
 #include "command/output.h"
 #include "place/fit.h"
-#include "place/predict.h"
+#include "place/place.h"
 #include "plan_scenario.h"
 #include "policy/units.h"
 #include "policy/value.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/predict.h"
+#include "place/place.h"
 #include "place/place_private.h"
 
 /* A search ends at steps of this part of a broker's sources. */

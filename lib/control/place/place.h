@@ -21,7 +21,8 @@
  * 	                   proportion to the rates, so that those of the smallest part wait longest
  *
  * The aggregate's policy defines the unit: a byte or a packet. Rates are in units per second, times
- * in seconds. Pure: only placer_init() allocates memory. Control threads.
+ * in seconds. Pure: only placer_init() allocates memory. A prediction takes some 100,000
+ * multiplications, or a pass over the record. Control threads.
  */
 #ifndef WEIR_PLACE_PLACE_H
 #define WEIR_PLACE_PLACE_H
@@ -166,5 +167,32 @@ int place_split(const struct placer *placer, bool whole, struct placement *place
  */
 bool place_shed(const struct placement *placement, const double *delays, double slo,
 	struct place_broker *brokers, unsigned n);
+
+#define PLACE_HEADROOM 0.95 /* part of the objective; slower predictions are not tried */
+
+struct place_delay {
+	double access_p99; /* wait for tokens only */
+	double p50, p99;   /* total, including the constant; HUGE_VAL: overloaded */
+	/*
+	 * Upper bound of p99, with chance and model errors. HUGE_VAL if the value of the burst was
+	 * not measured, or if the broker has other load, of which only the rate is available.
+	 */
+	double most;
+};
+
+/* Predicts the waits of the units of one broker, which has sources. */
+void place_predict(const struct placer *placer, const struct placement *placement, unsigned broker,
+	struct place_delay *delay);
+
+/* Returns the largest p99 of all brokers with sources; 0 without any. */
+double place_predict_worst(const struct placer *placer, const struct placement *placement);
+
+/*
+ * Returns a lower bound of the predictions for all placements, in seconds, for independent random
+ * sources with batches of one size. 0: unknown, for others. An uneven split needs fewer tokens, but
+ * the largest part must be served. It is a prediction from the tails' asymptotes, not a proof. It
+ * ignores brokers' room, so the best possible delay can be far above it.
+ */
+double place_bound(const struct placer *placer);
 
 #endif

@@ -7,7 +7,6 @@
 #define WEIR_PLACE_PRIVATE_H
 
 #include "place/place.h"
-#include "place/predict.h"
 
 /* Returns the sources in the order that the principles require. */
 const uint32_t *place_order(const struct placer *placer);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "place/predict.h"
+#include "place/place.h"
 
 #define RATE 10 /* messages a second of each publisher */
 

@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 #include "penalty_queue.h"
-#include "place/predict.h"
+#include "place/place.h"
 
 #define SOURCES 600
 #define MESSAGE 1000 /* units */

@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "place/fit.h"
-#include "place/predict.h"
+#include "place/place.h"
 
 #define SOURCES 200
 #define BROKERS 8

@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 #include "place/fit.h"
-#include "place/predict.h"
+#include "place/place.h"
 
 #define SOURCES   60
 #define BROKERS   5

@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "penalty_queue.h"
-#include "place/predict.h"
+#include "place/place.h"
 
 #define SOURCES 120
 #define PERIODS 40
