@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "transport/ticks.h"
+#include "transport/rtt.h"
 
 #define DOUBLINGS_MAX 6
 

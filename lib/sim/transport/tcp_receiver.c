@@ -8,7 +8,7 @@
  */
 #include "transport/tcp.h"
 
-#include "transport/ticks.h"
+#include "transport/rtt.h"
 
 #define DELAY_NS   UINT64_C(40000000)
 #define RTO_NS     (UINT64_C(1000) * RTO_INIT_US)

@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
+#include "transport/rtt.h"
 #include "transport/tcp_parts.h"
-#include "transport/ticks.h"
 
 void tcp_timer_stop(struct tcp_sender *t)
 {

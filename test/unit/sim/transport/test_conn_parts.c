@@ -10,7 +10,6 @@
 #include "transport/board.h"
 #include "transport/rtt.h"
 #include "transport/tcp_parts.h"
-#include "transport/ticks.h"
 #include "transport/window.h"
 
 #define MODEL 4096

@@ -7,7 +7,7 @@
 #include "check.h"
 
 #include "transport/tcp_parts.h"
-#include "transport/ticks.h"
+#include "transport/rtt.h"
 
 #define US  UINT64_C(1000)
 #define MSS 1000
