@@ -18,11 +18,9 @@
 #include <rte_ethdev.h>
 
 #include "eal_args.h"
-#include "kernel_sockets.h"
 #include "kernel_port.h"
-#include "owner.h"
+#include "kernel_sockets.h"
 #include "pci_card.h"
-#include "rights.h"
 
 /* Checks as EAL does. EAL's own error is its whole usage text, which hides the reason. */
 bool eal_has_cpu(unsigned cpu)

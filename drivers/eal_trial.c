@@ -3,7 +3,6 @@
  *
  * Tries whether EAL accepts a configuration, in a process that ends immediately.
  */
-#include "eal_trial.h"
 
 #include <errno.h>
 #include <fcntl.h>

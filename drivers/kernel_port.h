@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The kernel interface of an af_packet or af_xdp device: properties that DPDK does not report. Any
- * thread; uses ioctls and netlink, in the process's network namespace.
+ * The kernel interface of an af_packet or af_xdp device: properties that DPDK does not report, and
+ * its claim by one process. Any thread; uses ioctls and netlink, in the process's network namespace.
  */
 #ifndef WEIR_DRIVERS_KERNEL_PORT_H
 #define WEIR_DRIVERS_KERNEL_PORT_H
@@ -125,5 +125,19 @@ bool kernel_has_filter(unsigned interface);
  * Returns false if there is none or the kernel reports an error.
  */
 bool kernel_address(const char *name, char *text, size_t size);
+
+/*
+ * One limiter per kernel interface: two would each send every frame. An abstract socket, named for
+ * the interface, is the claim. The kernel keeps these names per network namespace and frees them
+ * when the process ends, however it ends. Main thread.
+ */
+#define OWNER_WORDS 256
+
+/*
+ * Claims an interface for this process until owner_release(). Returns 0 or a negative errno. After
+ * -EBUSY `who` names the process that has it, such as "pid 7 (weir -c /etc/weir/x.json)".
+ */
+int owner_claim(unsigned interface, char who[OWNER_WORDS]);
+void owner_release(unsigned interface);
 
 #endif

@@ -21,9 +21,8 @@
 #include <rte_mempool.h>
 
 #include "eal_args.h"
-#include "kernel_sockets.h"
 #include "kernel_port.h"
-#include "owner.h"
+#include "kernel_sockets.h"
 #include "pci_card.h"
 
 #define DESCRIPTORS 1024

@@ -3,7 +3,7 @@
  *
  * Rights of a process that the ports and wires of a configuration need.
  */
-#include "rights.h"
+#include "eal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,9 +14,7 @@
 #include "checks.h"
 #include "eal.h"
 #include "eal_args.h"
-#include "eal_trial.h"
 #include "kernel_port.h"
-#include "rights.h"
 #include "wire_offloads.h"
 
 /* Beginning of lines about ports; other lines come from EAL, `weir: unrecognized option` too. */

@@ -21,7 +21,7 @@
 #include "doctor.h"
 #include "allocate/allocate.h"
 #include "eal_args.h"
-#include "eal_trial.h"
+#include "eal.h"
 #include "kernel_port.h"
 #include "policy/value.h"
 #include "store/store.h"
