@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The kernel interface of an af_packet or af_xdp device: properties that DPDK does not report, and
- * its claim by one process. Any thread; uses ioctls and netlink, in the process's network namespace.
+ * its claim by one process. Any thread; uses ioctls and netlink in the process's network namespace.
  */
 #ifndef WEIR_DRIVERS_KERNEL_PORT_H
 #define WEIR_DRIVERS_KERNEL_PORT_H

@@ -239,14 +239,6 @@ struct driver_queue {
 static uint16_t (*driver_receive)(void *queue, struct rte_mbuf **mbufs, uint16_t n);
 
 /*
- * Returns whether the kernel has passed a frame to the driver, which returns it by the same word.
- */
-static bool is_ready(const struct tpacket2_hdr *frame)
-{
-	return __atomic_load_n(&frame->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
-}
-
-/*
  * Receives only frames whose tags have been read before, because the kernel refills a frame as soon
  * as the driver has copied it.
  */
@@ -260,7 +252,8 @@ static uint16_t receive_tagged(void *queue, struct rte_mbuf **mbufs, uint16_t n)
 	for (; looked < n && looked < LOOKED_MOST; looked++) {
 		const struct tpacket2_hdr *frame = driver->frames[at].iov_base;
 
-		if (!is_ready(frame))
+		/* The kernel passes a frame to the driver by this word, and gets it back by it. */
+		if (!(__atomic_load_n(&frame->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 			break;
 		service[looked] = frame->tp_status & TP_STATUS_VLAN_TPID_VALID &&
 				  frame->tp_vlan_tpid == ETH_P_8021AD;

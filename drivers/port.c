@@ -127,20 +127,6 @@ size_t port_pool_bytes(
 	return overhead + (a_page ? (n + a_page - 1) / a_page * page : (size_t)n * object);
 }
 
-static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)
-{
-	unsigned n = pool_buffers(port->queues, held, buffers);
-	char name[RTE_MEMPOOL_NAMESIZE];
-
-	snprintf(name, sizeof(name), "weir-port-%u", port->id);
-	port->pool = rte_pktmbuf_pool_create(
-		name, n, POOL_CACHE, 0, data_room(port), rte_eth_dev_socket_id(port->id));
-	if (port->pool)
-		return 0;
-	return complain_port(
-		port, "cannot allocate packet buffers", rte_errno ? -rte_errno : -ENOMEM);
-}
-
 static uint64_t rss_types(const struct port *port)
 {
 	return port->can.rss_types &
@@ -340,11 +326,16 @@ static int open_port(struct port *port, bool outlived)
 
 int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers, bool outlived)
 {
-	int ret;
+	char name[RTE_MEMPOOL_NAMESIZE];
 
 	port->queues = queues;
-	ret = create_port_pool(port, held, buffers);
-	return ret ? ret : open_port(port, outlived);
+	snprintf(name, sizeof(name), "weir-port-%u", port->id);
+	port->pool = rte_pktmbuf_pool_create(name, pool_buffers(queues, held, buffers), POOL_CACHE,
+		0, data_room(port), rte_eth_dev_socket_id(port->id));
+	if (!port->pool)
+		return complain_port(
+			port, "cannot allocate packet buffers", rte_errno ? -rte_errno : -ENOMEM);
+	return open_port(port, outlived);
 }
 
 int port_socket(const struct port *port, uint16_t queue)
