@@ -250,25 +250,18 @@ uint16_t tree_write_sums(struct gossip *g, struct cursor *cursor, struct neighbo
 	return n;
 }
 
-/*
- * Beyond a child are limiters with positions no lower than its own, beyond the parent all except
- * us; more in the roster of a peer that has another one. Demand and weight must be plausible for
- * as many as the sum counts.
- */
-static bool sum_is_plausible(
-	const struct gossip *g, const struct neighbour *e, const struct datagram_sum *sum)
-{
-	unsigned others = tree_others(g);
-	unsigned most = is_child(g->own, e) ? others + 1 - e->position : others;
-
-	return sum->count <= most + TREE_ROSTERS_APART &&
-	       estimator_plausible(g, sum->count, sum->demand, sum->weight);
-}
-
 void tree_take_sums(
 	struct gossip *g, struct cursor cursor, unsigned n, struct neighbour *e, unsigned from)
 {
 	struct tree *t = g->own;
+	const unsigned others = tree_others(g);
+	/*
+	 * Beyond a child are limiters with positions no lower than its own, beyond the parent all
+	 * except us; more in the roster of a peer that has another one. Demand and weight must be
+	 * plausible for as many as the sum counts.
+	 */
+	const unsigned most = (is_child(t, e) ? others + 1 - e->position : others) +
+			      TREE_ROSTERS_APART;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct datagram_sum sum;
@@ -281,7 +274,8 @@ void tree_take_sums(
 			g->counters.unknown_policy++;
 			continue;
 		}
-		if (!sum_is_plausible(g, e, &sum)) {
+		if (sum.count > most ||
+			!estimator_plausible(g, sum.count, sum.demand, sum.weight)) {
 			estimator_implausible(g, from);
 			continue;
 		}

@@ -39,17 +39,6 @@ static void gossip_update_free(struct update *u)
 	id_table_destroy(u->policies);
 }
 
-static int gossip_update_alloc(struct update *u, const struct gossip *g, unsigned n)
-{
-	size_t most = (size_t)n + g->policies->n + 1;
-
-	u->from = malloc(most * sizeof(*u->from));
-	u->ids = malloc(most * sizeof(*u->ids));
-	u->withdrawn_ns = malloc(most * sizeof(*u->withdrawn_ns));
-	u->news = calloc(most / 64 + 1, sizeof(*u->news));
-	return u->from && u->ids && u->withdrawn_ns && u->news ? 0 : -ENOMEM;
-}
-
 /* Adds the given policies; a withdrawn one keeps its state. False if an index is not the id's. */
 static bool take_new(struct update *u, const struct gossip *g, const uint64_t *ids, unsigned n,
 	const unsigned *from)
@@ -99,10 +88,15 @@ static int take_withdrawn(struct update *u, const struct gossip *g, uint64_t now
 static int gossip_update_prepare(struct update *u, const struct gossip *g, const uint64_t *ids,
 	unsigned n, const unsigned *from, uint64_t now_ns)
 {
-	int ret = gossip_update_alloc(u, g, n);
+	const size_t most = (size_t)n + g->policies->n + 1;
+	int ret;
 
-	if (ret)
-		return ret;
+	u->from = malloc(most * sizeof(*u->from));
+	u->ids = malloc(most * sizeof(*u->ids));
+	u->withdrawn_ns = malloc(most * sizeof(*u->withdrawn_ns));
+	u->news = calloc(most / 64 + 1, sizeof(*u->news));
+	if (!u->from || !u->ids || !u->withdrawn_ns || !u->news)
+		return -ENOMEM;
 	if (!take_new(u, g, ids, n, from))
 		return -EINVAL;
 	ret = take_withdrawn(u, g, now_ns);
@@ -162,23 +156,12 @@ int gossip_update(struct gossip *g, const uint64_t *ids, unsigned n, const unsig
  * index.
  */
 
-static unsigned *previous_indices(const struct roster *before, const struct roster *roster)
-{
-	unsigned *from = calloc(roster->n, sizeof(*from));
-
-	for (unsigned i = 0; from && i < roster->n; i++) {
-		unsigned old = roster_find(before, roster->ids[i]);
-
-		from[i] = old < before->n ? old : GOSSIP_ADDED;
-	}
-	return from;
-}
-
 int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
 	struct keyring *keyring, uint64_t now_ns)
 {
 	struct regroup map = {.roster = roster, .self = self, .now_ns = now_ns};
 	struct correspondent **correspondents = NULL;
+	unsigned *from;
 	int ret = 0;
 
 	if (self >= roster->n || roster->ids[self] != g->roster->ids[g->self] ||
@@ -186,9 +169,15 @@ int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
 		return -EINVAL;
 	if (!g->estimator->regroup)
 		return -ENOTSUP;
-	map.from = previous_indices(g->roster, roster);
-	if (!map.from)
+	from = calloc(roster->n, sizeof(*from));
+	if (!from)
 		return -ENOMEM;
+	for (unsigned i = 0; i < roster->n; i++) {
+		unsigned old = roster_find(g->roster, roster->ids[i]);
+
+		from[i] = old < g->roster->n ? old : GOSSIP_ADDED;
+	}
+	map.from = from;
 	ret = messages_regroup(g, &map, &correspondents);
 	if (ret == 0)
 		ret = g->estimator->regroup(g, &map);
@@ -202,6 +191,6 @@ int gossip_regroup(struct gossip *g, const struct roster *roster, unsigned self,
 	} else {
 		free(correspondents);
 	}
-	free(map.from);
+	free(from);
 	return ret;
 }
