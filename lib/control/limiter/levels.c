@@ -217,20 +217,6 @@ static void apply_share(struct limiter *l, unsigned policy, double share)
 	a->share = share;
 }
 
-static void share_levels(struct limiter *l, struct levels *levels)
-{
-	for (unsigned i = 0; i < levels->n; i++) {
-		const struct aggregate *a = &l->aggregates[levels->policy[i]];
-
-		levels->nodes[i].limit = limiter_policy_rate(&a->policy);
-		levels->nodes[i].demand = a->global_demand;
-		levels->wanted[i] = levels->passed[i] = levels->held[i] = 0;
-	}
-	hierarchy_share(levels->hierarchy, levels->nodes);
-	for (unsigned i = 0; i < levels->n; i++)
-		apply_share(l, levels->policy[i], levels->nodes[i].share);
-}
-
 /*
  * Sums up the last interval: children come before or after their parents, in the order of the file.
  */
@@ -251,10 +237,21 @@ static void ask_children(const struct limiter *l, struct levels *levels)
 
 void levels_tick(struct limiter *l)
 {
-	if (!l->levels)
+	struct levels *levels = l->levels;
+
+	if (!levels)
 		return;
-	share_levels(l, l->levels);
-	ask_children(l, l->levels);
+	for (unsigned i = 0; i < levels->n; i++) {
+		const struct aggregate *a = &l->aggregates[levels->policy[i]];
+
+		levels->nodes[i].limit = limiter_policy_rate(&a->policy);
+		levels->nodes[i].demand = a->global_demand;
+		levels->wanted[i] = levels->passed[i] = levels->held[i] = 0;
+	}
+	hierarchy_share(levels->hierarchy, levels->nodes);
+	for (unsigned i = 0; i < levels->n; i++)
+		apply_share(l, levels->policy[i], levels->nodes[i].share);
+	ask_children(l, levels);
 }
 
 /*

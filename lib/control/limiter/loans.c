@@ -160,19 +160,6 @@ uint64_t limiter_next_look(const struct limiter *l)
 	return active ? l->look_ns : UINT64_MAX;
 }
 
-static void look_at(struct limiter *l, unsigned policy, uint64_t now_ns)
-{
-	const struct aggregate *a = &l->aggregates[policy];
-	struct loan_bucket bucket = {0};
-
-	if (aggregate_hard(a) && limiter_rates_withhold(l, policy, now_ns))
-		bitmap_set(l->changed, policy);
-	if (aggregate_lends(a))
-		bucket = l->buckets.look(l->buckets.context, policy);
-	bucket.limit = a->effective_limit > 0 ? (uint64_t)a->effective_limit : 0;
-	loan_level(l->loan, policy, &bucket, now_ns);
-}
-
 /* Idle policies have full buckets. */
 void limiter_look(struct limiter *l, uint64_t now_ns)
 {
@@ -184,7 +171,15 @@ void limiter_look(struct limiter *l, uint64_t now_ns)
 	l->look_ns = now_ns + LIMITER_LOOK_NS;
 	for (policy = bitmap_next(l->active, n, l->look_from); policy < n && seen < LOOK_MOST;
 		policy = bitmap_next(l->active, n, policy + 1)) {
-		look_at(l, policy, now_ns);
+		const struct aggregate *a = &l->aggregates[policy];
+		struct loan_bucket bucket = {0};
+
+		if (aggregate_hard(a) && limiter_rates_withhold(l, policy, now_ns))
+			bitmap_set(l->changed, policy);
+		if (aggregate_lends(a))
+			bucket = l->buckets.look(l->buckets.context, policy);
+		bucket.limit = a->effective_limit > 0 ? (uint64_t)a->effective_limit : 0;
+		loan_level(l->loan, policy, &bucket, now_ns);
 		seen++;
 	}
 	l->look_from = policy < n ? policy : 0;
