@@ -286,19 +286,6 @@ static void pause_edge(struct loan_edge *edge, uint64_t most_ns, uint64_t now_ns
 	edge->next_ns = now_ns + edge->pause_ns;
 }
 
-/* Gives up a request that was not answered in time; the next one waits twice as long. */
-static void give_up_lost(struct loan *loan, uint64_t now_ns)
-{
-	struct loan_edge *edge = loan->waiting;
-
-	if (!edge || now_ns - edge->requested_ns < edge->wait_ns)
-		return;
-	loan->waiting = NULL;
-	pause_edge(edge, LOAN_SILENT_MAX_NS, now_ns);
-	edge->wait_ns = edge->wait_ns * 2 < LOAN_WAIT_MAX_NS ? edge->wait_ns * 2 : LOAN_WAIT_MAX_NS;
-	loan->counters.unanswered++;
-}
-
 /* Collects the short policies, starting where the last collection ended. */
 static unsigned list_short(struct loan *loan, unsigned *list, unsigned most)
 {
@@ -500,10 +487,17 @@ size_t loan_send(struct loan *loan, const struct loan_calls *calls, uint64_t now
 {
 	unsigned most = loan_message_policies(room);
 	size_t len = most > 0 ? send_offer(loan, calls, now_ns, buf, most, peer) : 0;
+	struct loan_edge *edge = loan->waiting;
 
 	if (len > 0 || most == 0)
 		return len;
-	give_up_lost(loan, now_ns);
+	/* Gives up a request that was not answered in time; the next one waits twice as long. */
+	if (edge && now_ns - edge->requested_ns >= edge->wait_ns) {
+		loan->waiting = NULL;
+		pause_edge(edge, LOAN_SILENT_MAX_NS, now_ns);
+		edge->wait_ns = min_u64(edge->wait_ns * 2, LOAN_WAIT_MAX_NS);
+		loan->counters.unanswered++;
+	}
 	return send_request(loan, calls, now_ns, buf, most, peer);
 }
 
