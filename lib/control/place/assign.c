@@ -34,27 +34,22 @@ double place_room(const struct place_broker *broker)
 	return broker->full ? 0 : fmax(0, broker->capacity - broker->load);
 }
 
-/* Sorts by falling room. Equal ones keep their order. Insertion sort, for at most a few dozen. */
-static void sort_by_room(const struct place_broker *brokers, unsigned n, unsigned *sorted)
-{
-	for (unsigned i = 0; i < n; i++) {
-		unsigned at = i;
-
-		while (at > 0 && place_room(&brokers[sorted[at - 1]]) < place_room(&brokers[i])) {
-			sorted[at] = sorted[at - 1];
-			at--;
-		}
-		sorted[at] = i;
-	}
-}
-
 unsigned place_choose(
 	const struct place_broker *brokers, unsigned n, double rate, unsigned chosen[PLACE_BROKERS])
 {
 	double room = 0;
 	unsigned k = 0;
 
-	sort_by_room(brokers, n, chosen);
+	/* Insertion sort by falling room, for a few dozen. Equal ones keep their order. */
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = i;
+
+		while (at > 0 && place_room(&brokers[chosen[at - 1]]) < place_room(&brokers[i])) {
+			chosen[at] = chosen[at - 1];
+			at--;
+		}
+		chosen[at] = i;
+	}
 	while (k < n && (k == 0 || room * ROUNDING < rate))
 		room += place_room(&brokers[chosen[k++]]);
 	return k;

@@ -37,28 +37,21 @@ static void update_room(struct place_fit *fit)
 			fit->brokers[fit->home[i]].load += problem->sources[i].rate;
 }
 
-/* Lists sources without a home in the placer's order. Returns their total rate. */
-static double list_homeless(const struct place_fit *fit, uint32_t *list, uint32_t *n)
-{
-	const uint32_t *order = place_order(fit->placer);
-	double rate = 0;
-
-	*n = 0;
-	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
-		if (fit->home[order[i]] == PLACE_NOWHERE) {
-			list[(*n)++] = order[i];
-			rate += fit->placer->problem->sources[order[i]].rate;
-		}
-	return rate;
-}
-
 static void give_homes(struct place_fit *fit)
 {
 	unsigned chosen[PLACE_BROKERS], k, n_brokers = fit->problem.n_brokers;
 	double quotas[PLACE_BROKERS];
-	uint32_t n;
-	double rate = list_homeless(fit, fit->best, &n); /* memory that a search does not need */
+	const struct place_problem *problem = fit->placer->problem;
+	const uint32_t *order = place_order(fit->placer);
+	double rate = 0;
+	uint32_t n = 0;
 
+	/* Sources without a home, in the placer's order. A search does not need this memory. */
+	for (uint32_t i = 0; i < problem->n_sources; i++)
+		if (fit->home[order[i]] == PLACE_NOWHERE) {
+			fit->best[n++] = order[i];
+			rate += problem->sources[order[i]].rate;
+		}
 	update_room(fit);
 	k = place_choose(fit->brokers, n_brokers, rate, chosen);
 	if (!(fit->problem.principles & PLACE_CONCENTRATE))

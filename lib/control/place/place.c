@@ -87,19 +87,6 @@ static int note_phases(struct placer *placer)
 	return 0;
 }
 
-static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
-{
-	struct prng prng;
-
-	prng_seed(&prng, seed);
-	for (uint32_t i = n; i > 1; i--) {
-		uint32_t other = prng_below(&prng, i), source = order[i - 1];
-
-		order[i - 1] = order[other];
-		order[other] = source;
-	}
-}
-
 /* Returns true if the record predicts the future, because all sources are periodic. */
 static bool record_repeats(const struct place_problem *problem)
 {
@@ -114,6 +101,7 @@ static bool record_repeats(const struct place_problem *problem)
 int placer_init(struct placer *placer, const struct place_problem *problem)
 {
 	uint32_t n = problem->n_sources;
+	struct prng prng;
 
 	*placer = (struct placer){.problem = problem};
 	if (!problem_valid(problem))
@@ -130,7 +118,13 @@ int placer_init(struct placer *placer, const struct place_problem *problem)
 		placer->rate += problem->sources[i].rate;
 	}
 	qsort_r(placer->by_group, n, sizeof(uint32_t), compare_sources, placer);
-	draw_lots(placer->by_lot, n, problem->seed);
+	prng_seed(&prng, problem->seed);
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t other = prng_below(&prng, i), source = placer->by_lot[i - 1];
+
+		placer->by_lot[i - 1] = placer->by_lot[other];
+		placer->by_lot[other] = source;
+	}
 	if (record_repeats(problem))
 		placer->level = replay_level(
 			placer, NULL, PLACE_NOWHERE, (double)problem->aggregate.limit);

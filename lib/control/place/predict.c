@@ -131,15 +131,6 @@ static void grid_work(struct grid *work, const struct grid *rest, double load)
 	}
 }
 
-static void grid_add(struct grid *out, const struct grid *a, const struct grid *b)
-{
-	for (unsigned i = 0; i < BINS; i++) {
-		out->at[i] = 0;
-		for (unsigned j = 0; j <= i; j++)
-			out->at[i] += a->at[j] * b->at[i - j];
-	}
-}
-
 /* Sets the time from the token to the end of service. Returns false if overloaded. */
 static bool service_of(struct grid *service, const struct placer *placer,
 	const struct placement *placement, unsigned broker)
@@ -163,7 +154,12 @@ static bool service_of(struct grid *service, const struct placer *placer,
 		return false;
 	grid_residual(&rest, &mix, b->speed);
 	grid_work(&work, &rest, mix.load / b->speed);
-	grid_add(service, &work, &own);
+	/* The sum of both times. */
+	for (unsigned i = 0; i < BINS; i++) {
+		service->at[i] = 0;
+		for (unsigned j = 0; j <= i; j++)
+			service->at[i] += work.at[j] * own.at[i - j];
+	}
 	return true;
 }
 
