@@ -314,21 +314,6 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 	give_by_rate(q, CLAIM_OPEN, excess_over(free, kept + urgent), true, now_ns);
 }
 
-/* Answers all requests, and keeps the unmet ones in mind. */
-static void close_claims(struct quota_node *q, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct quota_edge *e = &q->edges[i];
-
-		if (e->claim == CLAIM_OPEN || e->due & QUOTA_REPORT)
-			e->partial = !is_whole(q, i, now_ns);
-		if (e->claim != CLAIM_OPEN)
-			continue;
-		e->due |= QUOTA_REPORT;
-		e->claim = CLAIM_ANSWERED;
-	}
-}
-
 /*
  * Returns true if some neighbour that has answered can get units yet. A silent neighbour is not
  * waited for.
@@ -394,7 +379,17 @@ static void end_quota_round(struct quota_node *q, bool enough, uint64_t now_ns)
 		divide_plenty(q, now_ns);
 	else
 		divide_short(q, now_ns);
-	close_claims(q, now_ns);
+	/* Answers all requests, and keeps the unmet ones in mind. */
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct quota_edge *e = &q->edges[i];
+
+		if (e->claim == CLAIM_OPEN || e->due & QUOTA_REPORT)
+			e->partial = !is_whole(q, i, now_ns);
+		if (e->claim != CLAIM_OPEN)
+			continue;
+		e->due |= QUOTA_REPORT;
+		e->claim = CLAIM_ANSWERED;
+	}
 	q->active = q->own = false;
 	if (own)
 		end_own(q, enough, whole, now_ns);
@@ -470,21 +465,6 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 	}
 }
 
-/* Sends a message to a neighbour whose last hint from us was nothing, when there are units. */
-static void announce_news(struct quota_node *q, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct quota_edge *e = &q->edges[i];
-		struct quota_message m;
-
-		if (!e->linked || !e->told_dry)
-			continue;
-		hint_write(q, i, &m, now_ns);
-		if (m.held > 0 || !m.known)
-			e->speak = true;
-	}
-}
-
 void round_consider(struct quota_node *q, uint64_t now_ns)
 {
 	if (ledger_recovering(q->ledger) || q->waits)
@@ -501,7 +481,17 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 			return;
 	}
 	give_late(q, now_ns);
-	announce_news(q, now_ns);
+	/* Neighbours whose last hint from us was nothing get a message when there are units. */
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct quota_edge *e = &q->edges[i];
+		struct quota_message m;
+
+		if (!e->linked || !e->told_dry)
+			continue;
+		hint_write(q, i, &m, now_ns);
+		if (m.held > 0 || !m.known)
+			e->speak = true;
+	}
 }
 
 void round_claim(
