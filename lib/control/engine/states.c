@@ -171,15 +171,6 @@ static void give_above(void *context, struct shape_queue *queue, struct shape_pa
 	police_lineage_give(&lineage);
 }
 
-/* Registers the ancestors' decision with the worker's shaper. */
-static void state_above_begin(struct engine_worker *worker)
-{
-	const struct shape_above above = {
-		.take = take_above, .give = give_above, .context = worker};
-
-	shaper_ask(worker->shaper, &above);
-}
-
 /* Counts a packet that leaves at the ancestors. */
 static void state_above_count(struct engine_worker *worker, const struct policy_shape *shape,
 	const struct shape_packet *packet)
@@ -207,13 +198,6 @@ static void *lines_alloc(size_t size)
 	return memory ? memset(memory, 0, whole) : NULL;
 }
 
-static int worker_alloc(struct engine_worker *worker, size_t lines)
-{
-	worker->states = lines_alloc(lines * sizeof(*worker->states));
-	worker->samples = calloc(lines + 1, sizeof(*worker->samples));
-	return worker->states && worker->samples ? 0 : -ENOMEM;
-}
-
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies)
 {
 	size_t n = trial_lines(n_policies) + 1;
@@ -226,8 +210,15 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 		ret = -ENOMEM;
 	if (n_workers > 1 && engine_states_share(engine, n_policies))
 		ret = -ENOMEM;
-	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
-		ret = worker_alloc(&engine->workers[w], trial_lines(n_policies));
+	for (unsigned w = 0; ret == 0 && w < n_workers; w++) {
+		struct engine_worker *worker = &engine->workers[w];
+		const size_t lines = trial_lines(n_policies);
+
+		worker->states = lines_alloc(lines * sizeof(*worker->states));
+		worker->samples = calloc(lines + 1, sizeof(*worker->samples));
+		if (!worker->states || !worker->samples)
+			ret = -ENOMEM;
+	}
 	return ret;
 }
 
@@ -273,6 +264,9 @@ int engine_states_wait(struct engine *engine, const struct policy *policies, uin
 	engine->policies = policies;
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct engine_worker *worker = &engine->workers[w];
+		/* The ancestors' decision on a packet that leaves the shaper. */
+		const struct shape_above above = {
+			.take = take_above, .give = give_above, .context = worker};
 		uintptr_t at;
 
 		worker->shaper_memory = calloc(1, shaper_bytes(most) + CACHE_LINE);
@@ -282,7 +276,7 @@ int engine_states_wait(struct engine *engine, const struct policy *policies, uin
 		worker->shaper = (struct shaper *)(at / CACHE_LINE * CACHE_LINE);
 		shaper_init(worker->shaper, hz, most, now);
 		worker->engine = engine;
-		state_above_begin(worker);
+		shaper_ask(worker->shaper, &above);
 	}
 	return 0;
 }
