@@ -121,14 +121,9 @@ static unsigned common_bits(const uint8_t *a, const uint8_t *b)
 	return 128;
 }
 
-static bool same_table(const struct order *a, const struct order *b)
-{
-	return a->stage == b->stage && a->family == b->family;
-}
-
 static bool order_encloses(const struct order *a, const struct order *b)
 {
-	return same_table(a, b) && a->length <= b->length &&
+	return a->stage == b->stage && a->family == b->family && a->length <= b->length &&
 	       common_bits(a->addr, b->addr) >= a->length;
 }
 
@@ -246,18 +241,14 @@ static void source_condition(struct rule *rule, const struct prefix *prefix)
 	memcpy(rule->src_mask, mask, sizeof(rule->src_mask));
 }
 
-static uint32_t answer_of(const struct build *build, uint32_t policy)
-{
-	return build->answers != NULL ? build->answers[policy] : policy;
-}
-
 /* Makes the rule of an entry, without `next`. */
 static struct rule make_rule(const struct build *build, uint32_t i)
 {
 	const enum stage stage = build->entries[i].order.stage;
 	const struct match *match = match_of(build, i);
 	struct rule rule = {
-		.policy = answer_of(build, build->entries[i].policy),
+		.policy = build->answers != NULL ? build->answers[build->entries[i].policy]
+						 : build->entries[i].policy,
 		.src_port = port_condition(match->src_port),
 		.dst_port = port_condition(match->dst_port),
 	};
@@ -318,12 +309,6 @@ static int make_rules(struct build *build)
 	for (uint32_t i = 0; i < build->n; i++)
 		classifier->rules[i] = make_rule(build, i);
 	return 0;
-}
-
-static void chain_rules(struct build *build)
-{
-	for (uint32_t i = 0; i < build->n; i++)
-		build->classifier->rules[i].next = next_start(build, i);
 }
 
 static int make_by_vlan(struct build *build)
@@ -480,7 +465,8 @@ static int build_tables(struct build *build, unsigned n_policies, uint64_t n_mat
 		return rc;
 	classifier->any_alike = is_any_alike(build);
 	find_otherwise(build);
-	chain_rules(build);
+	for (uint32_t i = 0; i < build->n; i++)
+		build->classifier->rules[i].next = next_start(build, i);
 	rc = make_table(build, STAGE_DST, &classifier->dst);
 	if (rc == 0)
 		rc = make_table(build, STAGE_SRC, &classifier->src);

@@ -55,12 +55,6 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 	}
 }
 
-static uint64_t source_of(const struct policy_extended *other, const struct packet *packet,
-	const uint8_t *data, unsigned bits)
-{
-	return source_hash(other->sources, data + packet->src_off, packet->family, bits);
-}
-
 /* A packet that passes. A flow counts as begun only now: one that is refused stays new. */
 static void pass_packet(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
@@ -120,7 +114,8 @@ static bool packet_conforms(struct policy_state *state, const struct packet *pac
 
 	if (bits)
 		return source_table_conforms(other->sources, &other->profile,
-			source_of(other, packet, data, bits), now, parts);
+			source_hash(other->sources, data + packet->src_off, packet->family, bits),
+			now, parts);
 	if (other->kind == METER_CREDIT) /* in units: only the fallback counts in parts */
 		return police_pay(other, cost, now);
 	if (other->kind == METER_PHANTOM)

@@ -16,11 +16,6 @@ static void add_phantom(const struct phantom *phantom, struct extents *extents)
 		sizeof(*phantom) + (phantom->mask + 1u) * sizeof(phantom->classes[0]));
 }
 
-static bool has_classes(const struct policy_extended *other)
-{
-	return other->kind == METER_PHANTOM;
-}
-
 void police_excerpt(const struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, struct extents *extents)
 {
@@ -43,7 +38,7 @@ void police_excerpt(const struct policy_state *state, const struct packet *packe
 			other->flows, packet_keyed_hash(&other->flow_key, packet, data), extents);
 	if (police_is_shaped(state))
 		extents_add(extents, police_shape(other), sizeof(struct policy_shape));
-	if (has_classes(other))
+	if (other->kind == METER_PHANTOM)
 		add_phantom(police_phantom(other), extents);
 	if (other->coloured)
 		extents_add(extents, police_coloured(other), sizeof(struct coloured));

@@ -29,11 +29,6 @@ static size_t flows_bytes(const struct policy *policy)
 	return policy->count == COUNT_FLOWS ? whole_lines(new_flows_bytes(POLICE_FLOWS)) : 0;
 }
 
-static size_t shape_bytes(const struct policy *policy)
-{
-	return policy_is_shaped(policy) ? sizeof(struct policy_shape) : 0;
-}
-
 static struct phantom_params phantom_params_of(
 	const struct policy *policy, const struct policy_start *start)
 {
@@ -66,7 +61,8 @@ size_t policy_extended_bytes(const struct policy *policy)
 	if (policy_is_phantom(policy))
 		return classes_bytes(policy);
 	return sizeof(struct policy_extended) + sources_bytes(policy) + flows_bytes(policy) +
-	       shape_bytes(policy) + classes_bytes(policy) + colours_bytes(policy);
+	       (policy_is_shaped(policy) ? sizeof(struct policy_shape) : 0) +
+	       classes_bytes(policy) + colours_bytes(policy);
 }
 
 enum police_kind policy_state_kind(const struct policy *policy)
@@ -80,12 +76,6 @@ enum police_kind policy_state_kind(const struct policy *policy)
 	if (policy_is_shaped(policy))
 		return POLICE_SHAPED;
 	return policy_is_per_source(policy) ? POLICE_SOURCED : POLICE_OTHER;
-}
-
-static unsigned flags_of(const struct policy *policy)
-{
-	return policy_state_kind(policy) | (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0) |
-	       (policy_has_parent(policy) ? POLICE_BELOW : 0);
 }
 
 static void other_init(struct policy_extended *other, const struct policy *policy,
@@ -125,9 +115,13 @@ static void other_init(struct policy_extended *other, const struct policy *polic
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
 	const struct limit_profile *profile, const struct policy_start *start)
 {
+	const unsigned flags = policy_state_kind(policy) |
+			       (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0) |
+			       (policy_has_parent(policy) ? POLICE_BELOW : 0);
+
 	*state = (struct policy_state){0};
-	token_bucket_set_owner(&state->bucket,
-		police_owner(flags_of(policy), profile->sample_shift, policy->accounting));
+	token_bucket_set_owner(
+		&state->bucket, police_owner(flags, profile->sample_shift, policy->accounting));
 	if (police_is_extended(state)) {
 		state->other = memory;
 		other_init(state->other, policy, profile, start);
