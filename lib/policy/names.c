@@ -22,24 +22,19 @@ struct policy_names {
 	struct name_table *table;
 };
 
-static int name_all(struct policy_names *names, const struct policy *policies)
-{
-	int ret = name_table_create(names->n, &names->table);
-
-	for (unsigned i = 0; ret == 0 && i < names->n; i++)
-		ret = name_table_set(names->table, policies[i].name, i);
-	return ret;
-}
-
 int policy_names_create(const struct policy *policies, unsigned n, struct policy_names **out)
 {
 	struct policy_names *names = calloc(1, sizeof(*names));
+	int ret;
 
 	*out = NULL;
 	if (!names)
 		return -ENOMEM;
 	names->n = n;
-	if (name_all(names, policies)) {
+	ret = name_table_create(n, &names->table);
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = name_table_set(names->table, policies[i].name, i);
+	if (ret) {
 		policy_names_destroy(names);
 		return -ENOMEM;
 	}

@@ -185,20 +185,6 @@ bool address_is_one_host(const struct sockaddr_storage *address)
 	return !IN_MULTICAST(ip) && ip != INADDR_BROADCAST;
 }
 
-/* Zeroes all bits after the first `length`; returns true if any was set. */
-static bool clear_host_bits(uint8_t *addr, unsigned length, unsigned bytes)
-{
-	bool any = false;
-
-	for (unsigned i = length / 8; i < bytes; i++) {
-		uint8_t keep = i == length / 8 ? (uint8_t)(0xff00 >> length % 8) : 0;
-
-		any |= (addr[i] & (uint8_t)~keep) != 0;
-		addr[i] &= keep;
-	}
-	return any;
-}
-
 static int prefix_length_parse(const char *text, unsigned bits, uint8_t *out)
 {
 	const char *end = skip_chars(text, DECIMAL, 1, 3);
@@ -217,7 +203,7 @@ int prefix_parse(const char *text, struct prefix *out)
 	struct prefix prefix = {.family = ipv6 ? 6 : 4};
 	unsigned bytes = ipv6 ? 16 : 4;
 	char host[INET6_ADDRSTRLEN];
-	bool host_bits;
+	bool host_bits = false;
 
 	if (slash == NULL || (size_t)(slash - text) >= sizeof(host))
 		return -EINVAL;
@@ -226,7 +212,12 @@ int prefix_parse(const char *text, struct prefix *out)
 	if (inet_pton(ipv6 ? AF_INET6 : AF_INET, host, prefix.addr) != 1 ||
 		prefix_length_parse(slash + 1, bytes * 8, &prefix.length) < 0)
 		return -EINVAL;
-	host_bits = clear_host_bits(prefix.addr, prefix.length, bytes);
+	for (unsigned i = prefix.length / 8; i < bytes; i++) {
+		uint8_t keep = i == prefix.length / 8 ? (uint8_t)(0xff00 >> prefix.length % 8) : 0;
+
+		host_bits |= (prefix.addr[i] & (uint8_t)~keep) != 0;
+		prefix.addr[i] &= keep;
+	}
 	*out = prefix;
 	return host_bits ? -EDOM : 0;
 }
