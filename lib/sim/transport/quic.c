@@ -245,16 +245,6 @@ static void quic_detect_loss(
 	set_timer(q, now_ns, loss_us);
 }
 
-static void quic_grow_window(struct quic_sender *q, uint64_t acked)
-{
-	if (!q->limited || acked == 0)
-		return;
-	if (q->cwnd < q->ssthresh)
-		q->cwnd += acked;
-	else
-		q->cwnd += q->mss * acked / q->cwnd;
-}
-
 void quic_sender_receive(
 	struct quic_sender *q, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
@@ -286,8 +276,8 @@ void quic_sender_receive(
 	 * Packets that start a recovery were sent before it, so they do not grow the window (RFC
 	 * 9002, A.7).
 	 */
-	if (q->recovery <= recovery)
-		quic_grow_window(q, o.acked);
+	if (q->recovery <= recovery && q->limited && o.acked > 0)
+		q->cwnd += q->cwnd < q->ssthresh ? o.acked : q->mss * o.acked / q->cwnd;
 }
 
 /* Sends an old segment in a new packet. */
@@ -391,17 +381,6 @@ void quic_receiver_init(struct quic_receiver *r)
 	*r = (struct quic_receiver){.ack_ns = CONN_NEVER};
 }
 
-/* Records the number; returns false if it was present. */
-static bool note_number(struct quic_receiver *r, uint64_t number)
-{
-	/* Numbers are not repeated, so holes stay. The oldest hole is dropped for a new one. */
-	if (r->numbers.n == RANGES_MAX) {
-		r->floor = r->numbers.base + r->numbers.at[0].from;
-		ranges_skip_hole(&r->numbers);
-	}
-	return ranges_add(&r->numbers, number, number + 1) == RANGES_NEW;
-}
-
 void quic_receiver_receive(
 	struct quic_receiver *r, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
@@ -415,7 +394,12 @@ void quic_receiver_receive(
 		ranges_add(&r->data, in->offset, in->offset + in->len) == RANGES_FULL)
 		return;
 	stream->stats.delivered += r->data.base - before;
-	if (!note_number(r, in->seq))
+	/* Numbers are not repeated, so holes stay. The oldest hole is dropped for a new one. */
+	if (r->numbers.n == RANGES_MAX) {
+		r->floor = r->numbers.base + r->numbers.at[0].from;
+		ranges_skip_hole(&r->numbers);
+	}
+	if (ranges_add(&r->numbers, in->seq, in->seq + 1) != RANGES_NEW)
 		return;
 	if (in->seq >= r->largest) {
 		r->largest = in->seq + 1;

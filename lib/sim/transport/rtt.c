@@ -7,26 +7,9 @@
 
 #define SAMPLE_MAX (UINT32_C(1) << 27) /* µs; longer times are not round trips */
 
-/*
- * Takes 3/4 of the deviation and 1/4 of the error. A round trip that shortens counts an eighth of
- * that, because an estimate that is too long does no harm.
- */
-static void rtt_deviate(struct rtt *rtt, int64_t error)
-{
-	int64_t change = (error < 0 ? -error : error) - rtt->dev4 / 4;
-
-	if (error < 0 && change > 0)
-		change >>= 3;
-	rtt->dev4 = (uint32_t)(rtt->dev4 + change);
-	if (rtt->dev4 > rtt->dev4_most)
-		rtt->dev4_most = rtt->dev4;
-	if (rtt->dev4_most > rtt->dev4_used)
-		rtt->dev4_used = rtt->dev4_most;
-}
-
 void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next)
 {
-	int64_t error;
+	int64_t error, change;
 
 	us = us ? us : 1;
 	us = us < SAMPLE_MAX ? us : SAMPLE_MAX;
@@ -40,7 +23,18 @@ void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next)
 	}
 	error = (int64_t)us - rtt_smoothed(rtt);
 	rtt->smooth8 = (uint32_t)(rtt->smooth8 + error);
-	rtt_deviate(rtt, error);
+	/*
+	 * Takes 3/4 of the deviation and 1/4 of the error. A round trip that shortens counts an
+	 * eighth of that, because an estimate that is too long does no harm.
+	 */
+	change = (error < 0 ? -error : error) - rtt->dev4 / 4;
+	if (error < 0 && change > 0)
+		change >>= 3;
+	rtt->dev4 = (uint32_t)(rtt->dev4 + change);
+	if (rtt->dev4 > rtt->dev4_most)
+		rtt->dev4_most = rtt->dev4;
+	if (rtt->dev4_most > rtt->dev4_used)
+		rtt->dev4_used = rtt->dev4_most;
 	if (una > rtt->round) {
 		if (rtt->dev4_most < rtt->dev4_used)
 			rtt->dev4_used -= (rtt->dev4_used - rtt->dev4_most) / 4;

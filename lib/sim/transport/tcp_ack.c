@@ -76,25 +76,19 @@ static bool is_twice(const struct segment *in)
 			       in->sack[0].to <= in->sack[1].to));
 }
 
-static void read_twice(struct tcp_sender *t, struct stream *stream, struct ack_reading *r,
-	const struct segment *in)
-{
-	uint32_t to = stream_above(stream, in->sack[0].to);
-
-	r->news.twice = true;
-	r->news.probe_twice = t->probe.out && to == t->probe.high;
-	t->rack.repeated = !r->news.probe_twice;
-	if (t->undo.armed && t->undo.resent > 0 && to > t->undo.from && to <= t->board.una)
-		t->undo.resent--;
-}
-
 static void read_sacks(struct tcp_sender *t, struct stream *stream, struct ack_reading *r,
 	const struct segment *in)
 {
 	unsigned i = 0;
 
 	if (is_twice(in)) {
-		read_twice(t, stream, r, in);
+		uint32_t to = stream_above(stream, in->sack[0].to);
+
+		r->news.twice = true;
+		r->news.probe_twice = t->probe.out && to == t->probe.high;
+		t->rack.repeated = !r->news.probe_twice;
+		if (t->undo.armed && t->undo.resent > 0 && to > t->undo.from && to <= t->board.una)
+			t->undo.resent--;
 		i = 1;
 	}
 	for (; i < in->n_sacks && i < CONN_SACKS; i++) {

@@ -158,19 +158,6 @@ bool tcp_sender_send(
 	return false;
 }
 
-static void expire_reorder(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
-{
-	struct news news = {.delivered = 1};
-
-	rack_detect(t, &news, tcp_us(now_ns));
-	if (news.lost && t->state != TCP_RECOVERY) {
-		tcp_enter_recovery(t, stream, now_ns);
-		news.lost = 0;
-		tcp_adjust_window(t, &news, now_ns);
-	}
-	tcp_timer_rto(t, now_ns);
-}
-
 void tcp_sender_expire(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
 {
 	enum tcp_timer timer = (enum tcp_timer)t->timer;
@@ -192,6 +179,14 @@ void tcp_sender_expire(struct tcp_sender *t, struct stream *stream, uint64_t now
 		t->probe.due = true;
 		tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
 	} else if (timer == TCP_TIMER_REORDER) {
-		expire_reorder(t, stream, now_ns);
+		struct news news = {.delivered = 1};
+
+		rack_detect(t, &news, tcp_us(now_ns));
+		if (news.lost && t->state != TCP_RECOVERY) {
+			tcp_enter_recovery(t, stream, now_ns);
+			news.lost = 0;
+			tcp_adjust_window(t, &news, now_ns);
+		}
+		tcp_timer_rto(t, now_ns);
 	}
 }
