@@ -49,7 +49,7 @@ struct reload {
 	bool again;
 	struct change_request asked; /* request of the queued reload */
 	uint64_t serial;             /* number of the present or last change */
-	uint64_t again_ns;           /* time to repeat what has failed */
+	uint64_t again_ns;           /* time of the next try after a failure */
 	int event_fd;
 	uint64_t began_ns;
 	struct policy_txn *policy_txn;                   /* committing */

@@ -133,11 +133,10 @@ uint32_t packet_keyed_hash(
 /*
  * Returns whether a packet, parsed from `data`, belongs to the link: to a protocol between its two
  * ends, which the link needs to work. A wire that drops packets without a policy must pass them.
- * Packets other than IP do: ARP,
- * LLDP, LACP, spanning tree. So does IP that no router forwards: to 224.0.0.0/24, 255.255.255.255
- * or ff02::/16, from or to fe80::/10, and neighbour discovery with a hop limit of 255. The
- * outermost addresses count, also for a tunnel. A packet that is not fully parsed, or whose IP
- * header is invalid, does not belong to the link, because it could be anything.
+ * Packets other than IP do: ARP, LLDP, LACP, spanning tree. So does IP that no router forwards: to
+ * 224.0.0.0/24, 255.255.255.255 or ff02::/16, from or to fe80::/10, and neighbour discovery with a
+ * hop limit of 255. The outermost addresses count, also for a tunnel. A packet that is not fully
+ * parsed, or whose IP header is invalid, does not belong to the link, because it could be anything.
  */
 bool packet_is_of_link(const struct packet *packet, const uint8_t *data);
 

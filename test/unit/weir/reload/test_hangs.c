@@ -424,7 +424,7 @@ TEST(test_no_thread_for_a_change)
 	assert_string_equal(reload_state(&h.w.inst), "idle");
 	assert_false(h.w.inst.reloading);
 	assert_int_equal(edit->refcount, 1);
-	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), fd); /* that number is free */
+	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), fd); /* its number is free */
 	begin_reading(&h);
 	come_to_rest(&h);
 	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
