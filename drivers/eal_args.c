@@ -87,11 +87,11 @@ void eal_args_add_lcores(struct eal_args *args, const struct config *config)
 
 bool eal_has_argument(const struct config *config, const char *beginning)
 {
-	bool told = false;
+	bool is_given = false;
 
 	for (unsigned i = 0; i < config->n_eal; i++)
-		told |= strncmp(config->eal[i], beginning, strlen(beginning)) == 0;
-	return told;
+		is_given |= strncmp(config->eal[i], beginning, strlen(beginning)) == 0;
+	return is_given;
 }
 
 void eal_args_build(struct eal_args *args, const struct config *config)

@@ -41,11 +41,11 @@
 
 unsigned af_packet_frame(const struct port_config *port)
 {
-	const char *said = strstr(port->device, "framesz=");
+	const char *framesz = strstr(port->device, "framesz=");
 	unsigned frame = AF_PACKET_FRAME;
 
-	if (said)
-		return (unsigned)strtoul(said + strlen("framesz="), NULL, 10);
+	if (framesz)
+		return (unsigned)strtoul(framesz + strlen("framesz="), NULL, 10);
 	while (frame < port_frame_max(port) + AF_PACKET_HEADER)
 		frame *= 2;
 	return frame;

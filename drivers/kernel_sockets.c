@@ -147,9 +147,9 @@ uint64_t kernel_missed(unsigned interface)
 
 /* --- fanout groups ---------------------------------------------------------------------------- */
 
-#define GROUP       0xffff /* bits of the option: number of the group */
-#define ASKED_FLAGS 16     /* in a request, type and flags are above it */
-#define SAID_FLAGS  24     /* in a reply, the flags without their low byte are above the type */
+#define GROUP        0xffff /* bits of the option: number of the group */
+#define ASKED_FLAGS  16     /* in a request, type and flags are above it */
+#define JOINED_FLAGS 24     /* in a reply, the flags without their low byte are above the type */
 
 #define DEFRAG   ((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << ASKED_FLAGS)
 #define UNIQUEID ((uint32_t)PACKET_FANOUT_FLAG_UNIQUEID << ASKED_FLAGS)
@@ -168,15 +168,15 @@ static int set_fanout(int fd, uint32_t value)
 /* Creates the group of a port's first socket. The kernel chooses a number that is not in use. */
 static int found_group(int fd, uint32_t asked)
 {
-	uint32_t said;
-	socklen_t len = sizeof(said);
+	uint32_t joined;
+	socklen_t len = sizeof(joined);
 	int ret = set_fanout(fd, (asked & ~(uint32_t)GROUP) | UNIQUEID);
 
 	if (ret == 0)
-		ret = getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &said, &len);
+		ret = getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &joined, &len);
 	if (ret == 0) {
 		groups[n_groups].asked = asked & GROUP;
-		groups[n_groups].given = said & GROUP;
+		groups[n_groups].given = joined & GROUP;
 		n_groups++;
 	}
 	return ret;
@@ -212,12 +212,12 @@ bool fanout_defragments(void)
 
 	for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
-		uint32_t said = 0;
-		socklen_t len = sizeof(said);
+		uint32_t joined = 0;
+		socklen_t len = sizeof(joined);
 
 		/* Fails if it is not a packet socket, or is in no group. */
-		found = getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &said, &len) == 0 &&
-			said >> SAID_FLAGS & PACKET_FANOUT_FLAG_DEFRAG >> 8;
+		found = getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &joined, &len) == 0 &&
+			joined >> JOINED_FLAGS & PACKET_FANOUT_FLAG_DEFRAG >> 8;
 	}
 	if (dir)
 		closedir(dir);

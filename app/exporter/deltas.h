@@ -27,9 +27,9 @@ struct delta {
 	struct delta_counts all_passed, all_dropped; /* at the last reading */
 	bool read;                                   /* in this reading */
 	/* Fields for the sender of records: */
-	uint32_t application; /* 0: none yet */
-	uint64_t told_ms;     /* 0: not sent yet */
-	char told_limit[NETFLOW_DESCRIPTION + 1];
+	uint32_t application;  /* 0: none yet */
+	uint64_t described_ms; /* 0: not sent yet */
+	char sent_limit[NETFLOW_DESCRIPTION + 1];
 };
 
 /* All zero at the start. */

@@ -74,13 +74,13 @@ static void begin_sample(
 static void write_info(struct text *text, const struct metric *metric, const char *limiter,
 	const char *label, const json_t *value)
 {
-	const char *told = metric_has_label(metric) ? json_string_value(value) : label;
+	const char *label_value = metric_has_label(metric) ? json_string_value(value) : label;
 
-	if (!told)
+	if (!label_value)
 		return;
 	begin_sample(text, metric, limiter, label);
 	if (metric_has_label(metric))
-		write_label(text, metric->value, told);
+		write_label(text, metric->value, label_value);
 	text_print(text, "\"} 1\n");
 }
 

@@ -341,7 +341,7 @@ static double reported_demand(const json_t *one)
  * Adds a limiter without a socket here; `one` is the report of a peer about it. If its demand is
  * below its part, it passes its demand. Without a report all values are unknown.
  */
-static void add_told(json_t *told, const char *name, const json_t *one, double over,
+static void add_reported(json_t *reported, const char *name, const json_t *one, double over,
 	double per_weight, struct sums *sums)
 {
 	const json_t *weight = json_object_get(one, "weight");
@@ -354,9 +354,10 @@ static void add_told(json_t *told, const char *name, const json_t *one, double o
 	add_to_sum(&sums->demand, demand, true);
 	add_to_sum(&sums->dropped, NAN, true);
 	add_to_sum(&sums->dropped_packets, NAN, true);
-	json_array_append_new(told, json_pack("{s:s, s:o, s:o, s:b, s:o}", "name", name, "demand",
-					    known_json(demand), "may", known_json(part), "bounded",
-					    !isinf(part), "about", known_json(about)));
+	json_array_append_new(
+		reported, json_pack("{s:s, s:o, s:o, s:b, s:o}", "name", name, "demand",
+				  known_json(demand), "may", known_json(part), "bounded",
+				  !isinf(part), "about", known_json(about)));
 }
 
 static bool has_name(const json_t *list, const char *name)
@@ -371,8 +372,8 @@ static bool has_name(const json_t *list, const char *name)
 }
 
 /* Adds the limiters in the first report of shares. */
-static void add_heard(
-	const struct picture *picture, const struct row *any, json_t *told, struct sums *sums)
+static void add_received(
+	const struct picture *picture, const struct row *any, json_t *reported, struct sums *sums)
 {
 	const struct boxes *boxes = picture->now.boxes;
 	const json_t *list = NULL, *one;
@@ -392,14 +393,14 @@ static void add_heard(
 		const char *name = json_string_value(json_object_get(one, "name"));
 
 		if (name && !is_asked(picture, name))
-			add_told(told, name, one, demands - may, weights > 0 ? may / weights : NAN,
-				sums);
+			add_reported(reported, name, one, demands - may,
+				weights > 0 ? may / weights : NAN, sums);
 	}
 }
 
 /* Adds the limiters without a report: peers of limiters with the policy, or of all (NULL). */
 static void add_unknown(
-	struct picture *picture, const char *policy, json_t *told, struct sums *sums)
+	struct picture *picture, const char *policy, json_t *reported, struct sums *sums)
 {
 	const struct boxes *boxes = picture->now.boxes;
 	json_int_t more = 0;
@@ -415,14 +416,14 @@ static void add_unknown(
 		json_array_foreach (json_object_get(document, "peers"), k, peer) {
 			const char *name = json_string_value(json_object_get(peer, "name"));
 
-			if (name && !is_asked(picture, name) && !has_name(told, name))
-				add_told(told, name, NULL, 0, NAN, sums);
+			if (name && !is_asked(picture, name) && !has_name(reported, name))
+				add_reported(reported, name, NULL, 0, NAN, sums);
 		}
 		more = left_out > more ? left_out : more;
 	}
 	snprintf(text, sizeof(text), "%lld more", (long long)more);
 	if (more)
-		add_told(told, text, NULL, 0, NAN, sums);
+		add_reported(reported, text, NULL, 0, NAN, sums);
 }
 
 static json_t *policy_json(const struct row *any, double spent, double prefetched)
@@ -444,7 +445,7 @@ json_t *picture_policy(struct picture *picture, const char *name)
 	struct sums sums = {none, none, none, none, none};
 	const struct row *any = NULL;
 	double spent = NAN, prefetched = NAN;
-	json_t *limiters = json_array(), *told = json_array(), *json = json_null();
+	json_t *limiters = json_array(), *reported = json_array(), *json = json_null();
 	size_t guess = 0;
 
 	tally_all(picture);
@@ -460,15 +461,15 @@ json_t *picture_policy(struct picture *picture, const char *name)
 		json_array_append_new(limiters, policy_at(picture, i, row, &sums));
 	}
 	if (any) {
-		add_heard(picture, any, told, &sums);
-		add_unknown(picture, name, told, &sums);
+		add_received(picture, any, reported, &sums);
+		add_unknown(picture, name, reported, &sums);
 		json = policy_json(any, spent, prefetched);
 		json_object_set(json, "limiters", limiters);
-		json_object_set(json, "told", told);
+		json_object_set(json, "told", reported);
 		json_object_set_new(json, "sums", sums_json(&sums));
 	}
 	json_decref(limiters);
-	json_decref(told);
+	json_decref(reported);
 	return json;
 }
 
@@ -477,13 +478,13 @@ static json_int_t count_unasked(struct picture *picture)
 {
 	const struct partial_sum none = {NAN, true};
 	struct sums sums = {none, none, none, none, none};
-	json_t *told = json_array();
+	json_t *reported = json_array();
 	json_int_t n;
 
 	if (picture->now.boxes)
-		add_unknown(picture, NULL, told, &sums);
-	n = (json_int_t)json_array_size(told);
-	json_decref(told);
+		add_unknown(picture, NULL, reported, &sums);
+	n = (json_int_t)json_array_size(reported);
+	json_decref(reported);
 	return n;
 }
 

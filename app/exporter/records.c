@@ -16,13 +16,13 @@
 
 /* A limiter's stream. Its place is reused only if another limiter needs it. */
 struct source_limiter {
-	bool used, told;
+	bool used, described;
 	struct netflow stream;
 	struct deltas deltas;
 	struct records_counts counts;
-	uint64_t end_ms;    /* wall clock: everything until then is sent */
-	uint64_t steady_ms; /* steady clock at that reading */
-	uint64_t told_ms;   /* time of the last templates */
+	uint64_t end_ms;       /* wall clock: everything until then is sent */
+	uint64_t steady_ms;    /* steady clock at that reading */
+	uint64_t described_ms; /* time of the last templates */
 };
 
 struct records {
@@ -172,9 +172,9 @@ static void next_datagram(const struct turn *turn)
 	begin_datagram(turn);
 }
 
-static bool is_due(const struct turn *turn, uint64_t told_ms)
+static bool is_due(const struct turn *turn, uint64_t described_ms)
 {
-	return turn->steady_ms - told_ms >= turn->records->refresh_ms;
+	return turn->steady_ms - described_ms >= turn->records->refresh_ms;
 }
 
 /* Adds a policy's name: before its first record, after a change of its limit, and periodically. */
@@ -182,15 +182,15 @@ static void export_name(const struct turn *turn, struct delta *delta)
 {
 	struct netflow *stream = &turn->limiter->stream;
 
-	if (delta->application && !is_due(turn, delta->told_ms) &&
-		strcmp(delta->limit, delta->told_limit) == 0)
+	if (delta->application && !is_due(turn, delta->described_ms) &&
+		strcmp(delta->limit, delta->sent_limit) == 0)
 		return;
 	if (!delta->application)
 		delta->application = choose_application(turn->records, delta->name);
 	while (!netflow_add_name(stream, delta->application, delta->name, delta->limit))
 		next_datagram(turn);
-	delta->told_ms = turn->steady_ms;
-	memcpy(delta->told_limit, delta->limit, sizeof(delta->limit));
+	delta->described_ms = turn->steady_ms;
+	memcpy(delta->sent_limit, delta->limit, sizeof(delta->limit));
 }
 
 static void export_counts(const struct turn *turn, const struct delta *delta,
@@ -251,12 +251,12 @@ static void take_limiter(struct turn *turn, const struct metrics_of *of, uint64_
 		limiter->stream.boot_ms = turn->end_ms - turn->end_ms % 1000;
 	deltas_read(&limiter->deltas, of, has_restarted);
 	begin_datagram(turn);
-	if (!limiter->told || is_due(turn, limiter->told_ms)) {
+	if (!limiter->described || is_due(turn, limiter->described_ms)) {
 		/* First in a datagram, so there is room. */
 		netflow_add_templates(&limiter->stream);
 		netflow_add_domain(&limiter->stream, limiter->counts.limiter);
-		limiter->told = true;
-		limiter->told_ms = turn->steady_ms;
+		limiter->described = true;
+		limiter->described_ms = turn->steady_ms;
 	}
 	export_deltas(turn);
 	end_datagram(turn);

@@ -121,7 +121,7 @@ void check_config_files(const struct config *config, struct reader *reader, void
 	files_check(reader, secret_checked_user(), true);
 }
 
-static void say_good(const char *file, const struct config *config, unsigned n_files,
+static void print_good(const char *file, const struct config *config, unsigned n_files,
 	const struct diagnostics *d)
 {
 	printf("%s: good: limiter %s of %u; ports %u, wires %u, policies %u",
@@ -134,7 +134,7 @@ static void say_good(const char *file, const struct config *config, unsigned n_f
 	putchar('\n');
 }
 
-static void say_floods(const struct config *config)
+static void print_floods(const struct config *config)
 {
 	const unsigned n_limiters = config->gossip.n_roster;
 
@@ -176,9 +176,9 @@ int check_config_file(const char *file, const struct check_options *options)
 		ret = -EINVAL;
 	}
 	if (ret == 0 && !options->quiet && !options->json)
-		say_good(file, config, n_files, &diagnostics);
+		print_good(file, config, n_files, &diagnostics);
 	if (ret == 0 && !options->quiet && !options->json)
-		say_floods(config);
+		print_floods(config);
 	config_free(config);
 	return ret;
 }

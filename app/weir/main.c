@@ -425,18 +425,18 @@ static int run_file(const struct options *options)
 	struct config *config = NULL;
 	char *warnings = NULL;
 	size_t size;
-	FILE *said = open_memstream(&warnings, &size);
-	int ret = said ? kept_open(options->state, said, &kept) : -ENOMEM;
+	FILE *messages = open_memstream(&warnings, &size);
+	int ret = messages ? kept_open(options->state, messages, &kept) : -ENOMEM;
 
 	if (ret == 0 && kept)
 		kept->start_failed = getenv(START_FAILED);
 	unsetenv(START_FAILED);
 	if (ret == 0)
-		ret = kept_choose(kept, options->config, said, &config);
+		ret = kept_choose(kept, options->config, messages, &config);
 	if (ret == 0 && options->shadow)
 		config_force_shadow(config);
-	if (said)
-		fclose(said);
+	if (messages)
+		fclose(messages);
 	if (ret) {
 		fputs(warnings ? warnings : "weir: out of memory\n", stderr);
 		ret = ret == -ENOMEM ? EXIT_FAILURE : ret == -ENOKEY ? EXIT_MACHINE : EXIT_REFUSED;

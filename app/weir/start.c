@@ -595,7 +595,7 @@ static const struct task tasks[] = {
 	{.name = "ledger", .fd = commit_fd, .next_ns = commit_next, .run = ledger_run},
 	{.name = "totals", .next_ns = credits_next, .run = credits_look},
 	{.name = "etcd", .fd = etcd_share_fd, .next_ns = etcd_share_next, .run = etcd_share_look},
-	{.name = "news", .tell = limiter_task_publish},
+	{.name = "news", .publish = limiter_task_publish},
 	{.name = "placement", .next_ns = placings_next, .run = placement_run},
 	{.name = "links", .fd = links_fd, .next_ns = links_next, .run = links_run},
 	{.name = "offloads",

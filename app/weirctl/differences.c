@@ -63,8 +63,8 @@ static json_t *lines_of(const char *text)
 	return lines;
 }
 
-static int compare_in_force(
-	const json_t *running, const json_t *file, const char *name, json_t *changes, FILE *said)
+static int compare_in_force(const json_t *running, const json_t *file, const char *name,
+	json_t *changes, FILE *messages)
 {
 	struct config *old = NULL, *new = NULL;
 	struct config_diff *diff = NULL;
@@ -76,7 +76,7 @@ static int compare_in_force(
 	if (ret == 0)
 		ret = config_read_document(file, name, NULL, nobody, &new);
 	if (ret == 0)
-		ret = config_diff(old, new, name, said, &diff);
+		ret = config_diff(old, new, name, messages, &diff);
 	if (ret == 0)
 		refine_changes(changes, diff, new);
 	config_diff_free(diff);
@@ -91,7 +91,7 @@ static int compare_in_force(
 int diff_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *file = load_checked(request->word, stderr), *running = NULL, *changes;
-	char *said = NULL;
+	char *messages = NULL;
 	size_t size, n;
 	FILE *restart;
 	int ret;
@@ -103,15 +103,15 @@ int diff_gather(struct source *source, const struct request *request, json_t **d
 	}
 	ret = ask_running(source, &running);
 	changes = ret ? NULL : changes_between(running, file, SIZE_MAX, &n);
-	restart = open_memstream(&said, &size);
+	restart = open_memstream(&messages, &size);
 	if (ret == 0 && changes && restart)
 		ret = compare_in_force(running, file, request->word, changes, restart);
 	if (restart)
 		fclose(restart);
 	if (ret == 0)
 		*document = json_pack(
-			"{s:O, s:o}", "changes", changes, "needs_restart", lines_of(said));
-	free(said);
+			"{s:O, s:o}", "changes", changes, "needs_restart", lines_of(messages));
+	free(messages);
 	json_decref(changes);
 	json_decref(running);
 	json_decref(file);

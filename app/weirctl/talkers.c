@@ -27,7 +27,7 @@
 #define SEVERAL      "several"
 
 /* State of one sample. */
-struct hearing {
+struct ranking {
 	struct talkers *talkers;
 	struct talker_by by;
 	json_t *policies; /* names to tags of samples; tag 0: no policy */
@@ -82,34 +82,34 @@ static int begin_talkers(struct source *source, const struct request *request, j
 }
 
 /* Returns the tag of a policy's name; adds a new name. 0: no name. */
-static uint32_t tag_of(struct hearing *hearing, const char *name)
+static uint32_t tag_of(struct ranking *ranking, const char *name)
 {
 	const json_t *tag;
 
 	if (!name)
 		return 0;
-	tag = json_object_get(hearing->policies, name);
+	tag = json_object_get(ranking->policies, name);
 	if (!tag) {
-		json_object_set_new(hearing->policies, name,
-			json_integer((json_int_t)json_object_size(hearing->policies) + 1));
-		tag = json_object_get(hearing->policies, name);
+		json_object_set_new(ranking->policies, name,
+			json_integer((json_int_t)json_object_size(ranking->policies) + 1));
+		tag = json_object_get(ranking->policies, name);
 	}
 	return (uint32_t)json_integer_value(tag);
 }
 
 /* Returns the name of a tag; NULL: none. */
-static const char *name_of(const struct hearing *hearing, uint32_t tag)
+static const char *name_of(const struct ranking *ranking, uint32_t tag)
 {
 	const char *name;
 	json_t *each;
 
-	json_object_foreach (hearing->policies, name, each)
+	json_object_foreach (ranking->policies, name, each)
 		if (json_integer_value(each) == tag)
 			return name;
 	return NULL;
 }
 
-static void collect_packets(struct hearing *hearing, const json_t *page)
+static void collect_packets(struct ranking *ranking, const json_t *page)
 {
 	const json_t *columns = json_object_get(page, "columns"), *row;
 	size_t i;
@@ -122,18 +122,18 @@ static void collect_packets(struct hearing *hearing, const json_t *page)
 			.weight = (uint64_t)field_number(packet, "stands_for"),
 			.dropped = verdict && strcmp(verdict, "drop") == 0,
 			.tag = tag_of(
-				hearing, json_string_value(json_object_get(packet, "policy"))),
+				ranking, json_string_value(json_object_get(packet, "policy"))),
 		};
 
-		talker_key_of(packet, &hearing->by, &sample.key);
+		talker_key_of(packet, &ranking->by, &sample.key);
 		if (sample.weight)
-			talkers_add(hearing->talkers, &sample);
+			talkers_add(ranking->talkers, &sample);
 		json_decref(packet);
 	}
 }
 
 /* Reads the sample until its time is over. */
-static int collect_talkers(struct source *source, struct hearing *hearing, json_int_t number)
+static int collect_talkers(struct source *source, struct ranking *ranking, json_int_t number)
 {
 	char request[64];
 	bool over = false;
@@ -146,12 +146,12 @@ static int collect_talkers(struct source *source, struct hearing *hearing, json_
 		ret = source_get(source, request, &page);
 		if (ret)
 			break;
-		collect_packets(hearing, page);
+		collect_packets(ranking, page);
 		over = json_is_true(json_object_get(page, "over"));
 		if (!over && json_array_size(json_object_get(page, "packets")) == 0)
 			source->pause(source, POLL_MS);
-		json_decref(hearing->page);
-		hearing->page = page;
+		json_decref(ranking->page);
+		ranking->page = page;
 	}
 	return ret;
 }
@@ -166,11 +166,11 @@ static void set_estimate(json_t *row, const char *name, double value, double mar
 	json_object_set_new(row, key, json_real(margin));
 }
 
-static json_t *talker_row(const struct hearing *hearing, const struct talker *one, double seconds)
+static json_t *talker_row(const struct ranking *ranking, const struct talker *one, double seconds)
 {
-	const struct talker *all = talkers_all(hearing->talkers);
-	const char *policy = one->tags ? SEVERAL : name_of(hearing, one->tag);
-	json_t *row = talker_key_json(&one->key, &hearing->by);
+	const struct talker *all = talkers_all(ranking->talkers);
+	const char *policy = one->tags ? SEVERAL : name_of(ranking, one->tag);
+	json_t *row = talker_key_json(&one->key, &ranking->by);
 	double share, margin;
 
 	json_object_set_new(row, "policy", policy ? json_string(policy) : json_null());
@@ -186,10 +186,10 @@ static json_t *talker_row(const struct hearing *hearing, const struct talker *on
 	return row;
 }
 
-static json_t *collected_document(const struct hearing *hearing, const struct request *request)
+static json_t *collected_document(const struct ranking *ranking, const struct request *request)
 {
-	const struct talker *all = talkers_all(hearing->talkers);
-	double seconds = field_number(hearing->page, "seconds");
+	const struct talker *all = talkers_all(ranking->talkers);
+	double seconds = field_number(ranking->page, "seconds");
 	const char *of = request->unmatched ? "unmatched" : request->unparsed ? "unparsed" : "all";
 	size_t most = request->top ? request->top : TOP, n;
 	struct talker *top = calloc(most, sizeof(*top));
@@ -200,14 +200,14 @@ static json_t *collected_document(const struct hearing *hearing, const struct re
 		request->word ? "policy" : of, "policy", request->word, "by",
 		request->by ? request->by : "source", "seconds", seconds, "samples",
 		(json_int_t)all->samples, "packets",
-		(json_int_t)field_number(hearing->page, "seen"), "lost",
-		(json_int_t)field_number(hearing->page, "lost"), "unseen_below_pps",
+		(json_int_t)field_number(ranking->page, "seen"), "lost",
+		(json_int_t)field_number(ranking->page, "lost"), "unseen_below_pps",
 		talkers_unseen(all) / seconds);
 	set_estimate(document, "bps", all->bytes * 8 / seconds,
 		talkers_bytes_margin(all, all) * 8 / seconds);
-	n = top ? talkers_top(hearing->talkers, top, most) : 0;
+	n = top ? talkers_top(ranking->talkers, top, most) : 0;
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(rows, talker_row(hearing, &top[i], seconds));
+		json_array_append_new(rows, talker_row(ranking, &top[i], seconds));
 	free(top);
 	json_object_set_new(document, "talkers", rows);
 	return document;
@@ -216,27 +216,27 @@ static json_t *collected_document(const struct hearing *hearing, const struct re
 static int collect_document(
 	struct source *source, const struct request *request, json_int_t number, json_t **document)
 {
-	struct hearing hearing = {.policies = json_object()};
+	struct ranking ranking = {.policies = json_object()};
 	json_t *ended = NULL;
 	char text[64];
 	uint64_t seed;
 	int ret = -ENOMEM;
 
 	randombytes_buf(&seed, sizeof(seed));
-	talker_by(request->by ? request->by : "source", &hearing.by);
-	hearing.talkers = talkers_create(CAPACITY, seed);
-	if (hearing.talkers)
-		ret = collect_talkers(source, &hearing, number);
+	talker_by(request->by ? request->by : "source", &ranking.by);
+	ranking.talkers = talkers_create(CAPACITY, seed);
+	if (ranking.talkers)
+		ret = collect_talkers(source, &ranking, number);
 	if (ret) {
 		snprintf(text, sizeof(text), "/weir/talkers_end,%lld", (long long)number);
 		source->ask(source, text, &ended);
 		json_decref(ended);
 	} else {
-		*document = collected_document(&hearing, request);
+		*document = collected_document(&ranking, request);
 	}
-	json_decref(hearing.page);
-	json_decref(hearing.policies);
-	talkers_free(hearing.talkers);
+	json_decref(ranking.page);
+	json_decref(ranking.policies);
+	talkers_free(ranking.talkers);
 	return ret;
 }
 

@@ -851,8 +851,8 @@ static double publish_all(struct bench_instance *bench)
 	bool told;
 
 	/* Invalidates the worker's published settings, so that all of them differ. */
-	memset(worker->limit_ring.told, UINT8_MAX,
-		bench->params.policies * sizeof(*worker->limit_ring.told));
+	memset(worker->limit_ring.sent, UINT8_MAX,
+		bench->params.policies * sizeof(*worker->limit_ring.sent));
 	began = cpu_seconds();
 	publish_all_later(&bench->inst);
 	told = publish(&bench->inst);

@@ -77,8 +77,8 @@ static void run_tasks(struct instance *inst, const struct task *tasks, unsigned 
 			task->read(inst);
 		if (task->run)
 			news |= task->run(inst, control_now());
-		if (task->tell && news) {
-			task->tell(inst);
+		if (task->publish && news) {
+			task->publish(inst);
 			news = false;
 		}
 	}

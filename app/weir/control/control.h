@@ -33,12 +33,12 @@ struct task {
 
 	/*
 	 * Called at each turn: does the work that is due, without waiting. Returns true if a later
-	 * task's `tell` must be called.
+	 * task's `publish` must be called.
 	 */
 	bool (*run)(struct instance *inst, uint64_t now_ns);
 
 	/* Called at a turn in which the `run` of this or an earlier task returned true. */
-	void (*tell)(struct instance *inst);
+	void (*publish)(struct instance *inst);
 
 	/* Called last before the loop waits. Clients have their answers. */
 	void (*rest)(struct instance *inst);

@@ -230,14 +230,14 @@ static const char *refused_thing(unsigned verdict)
 	}
 }
 
-bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns)
+bool differs_silent(const struct instance *inst, unsigned i, uint64_t now_ns)
 {
 	const struct gossip *gossip = limiter_gossip(inst->limiter);
 	const struct peer *peer = gossip_peer(gossip, i);
 
 	return i != inst->config->gossip.self && peer && !peer->proven && peer->restarts == 0 &&
 	       !agree_peer(limiter_agree(inst->limiter), i).heard &&
-	       now_ns - inst->hears_since_ns >= UNHEARD_NS + gossip_timeout(gossip);
+	       now_ns - inst->receives_since_ns >= UNHEARD_NS + gossip_timeout(gossip);
 }
 
 /* Adds at most one text, before the others: such a peer's other differences are hidden. */
@@ -255,9 +255,9 @@ static void name_silence(
 			refused_thing(refusal->verdict));
 		differs->fixed |= refusal->verdict == GOSSIP_VERSION;
 		keep_differing_since(differs, refusal->since_ns);
-	} else if (differs_unheard(inst, i, now_ns)) {
+	} else if (differs_silent(inst, i, now_ns)) {
 		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "no gossip");
-		keep_differing_since(differs, inst->hears_since_ns);
+		keep_differing_since(differs, inst->receives_since_ns);
 	}
 }
 

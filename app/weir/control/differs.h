@@ -79,6 +79,6 @@ struct differs differs_of(const struct instance *inst, unsigned i, uint64_t now_
  * Returns true if a datagram of a peer should have arrived by now and has not. Gossip must watch
  * the peer.
  */
-bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns);
+bool differs_silent(const struct instance *inst, unsigned i, uint64_t now_ns);
 
 #endif

@@ -112,7 +112,7 @@ static bool is_new(const char *was, const char *is)
 	return !was[0] && is[0];
 }
 
-static void say_changes(
+static void log_changes(
 	const char *port, const struct attachments *was, const struct attachments *is)
 {
 	const char *name = is->name[0] ? is->name : was->name;
@@ -150,7 +150,7 @@ bool interfaces_renamed(const struct instance *inst, unsigned port, char configu
 	       strcmp(name, configured) != 0;
 }
 
-static void say_name(const struct instance *inst, unsigned i, const char *before)
+static void log_name(const struct instance *inst, unsigned i, const char *before)
 {
 	const char *port = inst->config->ports[i].name, *name = interfaces_name(inst, i);
 	char configured[IFNAMSIZ];
@@ -174,10 +174,10 @@ static void compare_looks(struct instance *inst)
 		const struct port_config *port = &inst->config->ports[i];
 
 		name_program(interfaces, port, i);
-		say_changes(port->name, &interfaces->seen[i], &interfaces->looks[i].attachments);
+		log_changes(port->name, &interfaces->seen[i], &interfaces->looks[i].attachments);
 		memcpy(before, interfaces->seen[i].name, sizeof(before));
 		interfaces->seen[i] = interfaces->looks[i].attachments;
-		say_name(inst, i, before);
+		log_name(inst, i, before);
 	}
 }
 
@@ -409,7 +409,8 @@ void interfaces_at_work(const struct instance *inst, unsigned port, char *names,
 struct lengths {
 	int netlink; /* -1: only looks */
 	uint64_t next_ns;
-	uint32_t said[CONFIG_PORTS_MAX]; /* bytes, if the event has reported a limit; 0: no limit */
+	uint32_t logged
+		[CONFIG_PORTS_MAX];      /* bytes, if the event has reported a limit; 0: no limit */
 	uint32_t most[CONFIG_PORTS_MAX]; /* bytes of the longest that it transmits; 0: down */
 };
 
@@ -431,15 +432,15 @@ static void set_paths(struct instance *inst, unsigned wire, enum direction direc
 	}
 }
 
-static void say_limit(struct instance *inst, unsigned port, uint32_t most, uint32_t wanted)
+static void log_limit(struct instance *inst, unsigned port, uint32_t most, uint32_t wanted)
 {
 	const struct port_config *config = &inst->config->ports[port];
 	uint32_t limit = most < wanted ? most : 0;
 	char name[IFNAMSIZ];
 
-	if (limit == inst->lengths->said[port] || !port_interface(&inst->ports[port], name))
+	if (limit == inst->lengths->logged[port] || !port_interface(&inst->ports[port], name))
 		return;
-	inst->lengths->said[port] = limit;
+	inst->lengths->logged[port] = limit;
 	if (limit)
 		event(FRAMES_LIMITED, event_word("port", config->name),
 			event_word("interface", name), event_count("bytes", limit),
@@ -465,7 +466,7 @@ static void set_direction(
 	if (interface && up) {
 		most.any = min_u32(wanted, kernel.any);
 		most.tagged = min_u32(wanted, kernel.tagged);
-		say_limit(inst, far, most.any, wanted);
+		log_limit(inst, far, most.any, wanted);
 	}
 	set_paths(inst, wire, direction, &most);
 	inst->lengths->most[far] = up ? most.any : 0;

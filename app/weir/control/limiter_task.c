@@ -172,7 +172,7 @@ static int limiter_task_alloc(struct instance *inst)
 	inst->limiter_task = calloc(1, sizeof(*inst->limiter_task));
 	if (!inst->limiter_task)
 		return -ENOMEM;
-	inst->hears_since_ns = control_now();
+	inst->receives_since_ns = control_now();
 	inst->differs_alarm_ns = inst->config->gossip.differs_alarm_ns;
 	inst->limiter_task->alive = calloc(
 		inst->config->gossip.n_roster, sizeof(*inst->limiter_task->alive));
@@ -292,7 +292,7 @@ static void take_by_limiter(struct instance *inst, const struct by_limiter *by)
 	limiter_task->alive = by->alive;
 	limiter_task->differs = by->differs;
 	/* A limiter that is new here has not been silent since the start. */
-	inst->hears_since_ns = control_now();
+	inst->receives_since_ns = control_now();
 	limiter_task->peers_seen = 0;
 }
 

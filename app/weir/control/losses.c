@@ -257,12 +257,12 @@ static void watch_queues(struct instance *inst, unsigned port)
 	unsigned queues = inst->ports[port].queues, used;
 	bool many;
 
-	if (queues < 2 || inst->queues.said[port])
+	if (queues < 2 || inst->queues.logged[port])
 		return;
 	used = look_at_queues(inst, port, &many);
 	if (!many || used == queues)
 		return;
-	inst->queues.said[port] = true;
+	inst->queues.logged[port] = true;
 	event(QUEUES_UNUSED, event_word("port", inst->config->ports[port].name),
 		event_count("used", used), event_count("queues", queues));
 }

@@ -19,7 +19,7 @@
 static const struct watch_pace fast = {15 * MS_NS, 15 * MS_NS}, slow = {40 * MS_NS, 60 * MS_NS};
 
 /* Shortest time between two lines of a thread, so that a machine with few CPUs fills no log. */
-#define SAY_NS (10 * SECOND_NS)
+#define LOG_NS (10 * SECOND_NS)
 
 /* Only telemetry counts a shorter stall of control. */
 #define SAY_CONTROL_NS SECOND_NS
@@ -31,8 +31,8 @@ struct watched_worker {
 	uint32_t turn;
 	unsigned same;     /* number of checks that found this turn, without the first */
 	uint64_t since_ns; /* time of the first check that found this turn */
-	uint64_t said_ns;
-	bool said; /* the current stall has an event */
+	uint64_t logged_ns;
+	bool logged; /* the current stall has an event */
 	struct watch_stalls stalls;
 };
 
@@ -98,10 +98,10 @@ static void begin_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 
 	stuck_mark(&inst->stuck.now, worker, true);
 	w->stalls.n++;
-	w->said = w->said_ns == 0 || now_ns - w->said_ns >= SAY_NS;
-	if (!w->said)
+	w->logged = w->logged_ns == 0 || now_ns - w->logged_ns >= LOG_NS;
+	if (!w->logged)
 		return;
-	w->said_ns = now_ns;
+	w->logged_ns = now_ns;
 	event(WORKER_STUCK, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),
 		event_real("ms", (double)(now_ns - w->since_ns) / MS_NS));
@@ -116,7 +116,7 @@ static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	stuck_mark(&inst->stuck.now, worker, false);
 	stuck_mark(&inst->stuck.by_far, worker, false);
 	w->stalls.longest_ns = RTE_MAX(w->stalls.longest_ns, stood);
-	if (!w->said)
+	if (!w->logged)
 		return;
 	event(WORKER_CAME_ROUND, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),

@@ -93,7 +93,7 @@ uint64_t share_size(const struct etcd_share_need *need)
 #define PACKETS 4
 
 /* Quotas whose errors are logged, a line each. */
-#define SAID_MAX 64
+#define LOGGED_MAX 64
 
 struct budget_share {
 	char name[ETCD_NAME_MAX]; /* name in etcd */
@@ -110,7 +110,7 @@ struct etcd_share {
 	struct budget_shares budget_shares;
 	unsigned asked; /* pending answers */
 	unsigned at;    /* index where the next look begins */
-	unsigned said;
+	unsigned n_logged;
 	enum etcd_share_state state;
 	bool logged_in; /* the last answer was for a token */
 	char why[ETCD_WHY_MAX];
@@ -351,7 +351,7 @@ static void fail_budget(
 {
 	bool raced = answer->result == -EAGAIN;
 
-	if (a->view.error != answer->result && !raced && d->said++ < SAID_MAX)
+	if (a->view.error != answer->result && !raced && d->n_logged++ < LOGGED_MAX)
 		event(ETCD_REFUSED, event_word("quota", a->name), event_word("why", answer->why));
 	note_draw_error(d, answer->why);
 	a->view.error = answer->result;

@@ -51,20 +51,20 @@ void ledger_watch_free(struct ledger_watch *watch)
 	free(watch);
 }
 
-static bool may_say(uint64_t said_ns, uint64_t now_ns)
+static bool may_log(uint64_t said_ns, uint64_t now_ns)
 {
 	return said_ns == 0 || now_ns - said_ns >= QUIET_NS;
 }
 
-static void say_foreign(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+static void log_foreign(struct watched_neighbour *before, const struct limiter_neighbour *neighbour,
 	const char *name, struct book_identity ours, uint64_t now_ns)
 {
 	char theirs[BOOK_IDENTITY_TEXT], text[BOOK_IDENTITY_TEXT];
 
-	if (neighbour->foreign == said->foreign || !may_say(said->foreign_ns, now_ns))
+	if (neighbour->foreign == before->foreign || !may_log(before->foreign_ns, now_ns))
 		return;
-	said->foreign = neighbour->foreign;
-	said->foreign_ns = now_ns;
+	before->foreign = neighbour->foreign;
+	before->foreign_ns = now_ns;
 	book_identity_write(neighbour->says, theirs);
 	book_identity_write(ours, text);
 	if (neighbour->foreign)
@@ -74,15 +74,15 @@ static void say_foreign(struct watched_neighbour *said, const struct limiter_nei
 		event(LEDGER_COMMON, event_word("peer", name));
 }
 
-static void log_twice(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+static void log_twice(struct watched_neighbour *before, const struct limiter_neighbour *neighbour,
 	const struct instance *inst, unsigned peer, uint64_t now_ns)
 {
 	const struct peer_config *config = &inst->config->gossip.roster[peer];
 	char addresses[SENDERS_TEXT];
 
-	if (neighbour->twice == said->twice)
+	if (neighbour->twice == before->twice)
 		return;
-	said->twice = neighbour->twice;
+	before->twice = neighbour->twice;
 	if (neighbour->twice)
 		event(LEDGER_TWICE, event_word("peer", config->name),
 			event_word("addresses",
@@ -120,24 +120,25 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 	log_closure(watch, inst, now_ns);
 	for (unsigned i = 0; i < watch->n; i++) {
 		const char *name = inst->config->gossip.roster[i].name;
-		struct watched_neighbour *said = &watch->of[i];
+		struct watched_neighbour *before = &watch->of[i];
 
 		if (!limiter_neighbour(inst->limiter, i, &neighbour))
 			continue;
-		if (neighbour.invalid != said->counted)
-			said->grew_ns = now_ns;
-		said->counted = neighbour.invalid;
-		say_foreign(said, &neighbour, name, ours, now_ns);
-		if (neighbour.invalid != said->invalid && may_say(said->invalid_ns, now_ns)) {
-			said->invalid_ns = now_ns;
+		if (neighbour.invalid != before->counted)
+			before->grew_ns = now_ns;
+		before->counted = neighbour.invalid;
+		log_foreign(before, &neighbour, name, ours, now_ns);
+		if (neighbour.invalid != before->invalid && may_log(before->invalid_ns, now_ns)) {
+			before->invalid_ns = now_ns;
 			event(LEDGER_INVALID, event_word("peer", name),
-				event_count("times", neighbour.invalid - said->invalid));
-			said->invalid = neighbour.invalid;
+				event_count("times", neighbour.invalid - before->invalid));
+			before->invalid = neighbour.invalid;
 		}
-		log_twice(said, &neighbour, inst, i, now_ns);
-		if (neighbour.collided != said->collided && may_say(said->collided_ns, now_ns)) {
-			said->collided_ns = now_ns;
-			said->collided = neighbour.collided;
+		log_twice(before, &neighbour, inst, i, now_ns);
+		if (neighbour.collided != before->collided &&
+			may_log(before->collided_ns, now_ns)) {
+			before->collided_ns = now_ns;
+			before->collided = neighbour.collided;
 			event(LEDGER_COLLIDED, event_word("peer", name));
 		}
 	}

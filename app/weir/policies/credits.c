@@ -28,7 +28,7 @@ struct slot_credit {
 	struct credit_account account;
 	uint32_t slot;
 	bool stays;
-	uint8_t told;
+	uint8_t published;
 };
 
 static struct slot_credit *credit_in_slot(const struct instance *inst, uint32_t slot)
@@ -294,7 +294,7 @@ uint8_t *credits_published(const struct instance *inst, uint32_t slot)
 {
 	struct slot_credit *mine = credit_in_slot(inst, slot);
 
-	return mine && mine->link ? &mine->told : NULL;
+	return mine && mine->link ? &mine->published : NULL;
 }
 
 uint64_t credits_held(const struct instance *inst, uint32_t slot)

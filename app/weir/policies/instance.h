@@ -62,7 +62,7 @@ struct carried_over {
 /* State of the checks of ports' queues, see losses.h. */
 struct queue_watch {
 	uint64_t looked_ns;
-	bool said[CONFIG_PORTS_MAX];
+	bool logged[CONFIG_PORTS_MAX];
 };
 
 struct instance {
@@ -114,9 +114,9 @@ struct instance {
 	struct limiter *limiter;
 	struct engine engine; /* drives the workers by the limiter's decisions */
 	struct gossip_socket *gossip;
-	struct senders *senders;   /* NULL until gossip starts */
-	uint64_t hears_since_ns;   /* when the limiter was created, by control_now() */
-	uint64_t differs_alarm_ns; /* duration of a config mismatch that raises an alarm */
+	struct senders *senders;    /* NULL until gossip starts */
+	uint64_t receives_since_ns; /* when the limiter was created, by control_now() */
+	uint64_t differs_alarm_ns;  /* duration of a config mismatch that raises an alarm */
 	struct telemetry_server *telemetry;
 	struct tap_session *tap_session;        /* NULL: no capture is under way */
 	struct explainer *explainer;            /* NULL: no explanation was requested yet */

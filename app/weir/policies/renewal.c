@@ -109,9 +109,9 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	const uint64_t bit = UINT64_C(1) << worker->index;
 
 	/* Once, however long it takes until they are renewed. */
-	if (present == 0 && !(inst->renewal.said & bit)) {
+	if (present == 0 && !(inst->renewal.logged & bit)) {
 		event(LIMITS_ENDED, event_count("cpu", worker->cpu));
-		inst->renewal.said |= bit;
+		inst->renewal.logged |= bit;
 	}
 	if (present != 0 && expiry_is_past(&worker->expiry, now))
 		return false;
@@ -124,7 +124,7 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	inst->renewal.until = RTE_MAX(inst->renewal.until, next);
 	if (present == 0) {
 		publish_again(inst, worker);
-		inst->renewal.said &= ~bit;
+		inst->renewal.logged &= ~bit;
 		event(LIMITS_RENEWED, event_count("cpu", worker->cpu));
 	}
 	return all_taken;

@@ -19,7 +19,7 @@ struct renewal {
 	uint64_t until;    /* tick: latest end that any worker has */
 	uint64_t late;     /* times that control ran after `until` */
 	uint64_t expired;  /* times that a worker's limits had ended, as last read */
-	uint64_t said;     /* workers whose ended limits were logged: one bit each */
+	uint64_t logged;   /* workers whose ended limits were logged: one bit each */
 	bool kernel_ended; /* the kernel CPUs' limits have ended, and are not renewed yet */
 };
 

@@ -335,9 +335,9 @@ static int choose_good(struct kept *kept, json_t *document, const char *digest,
 	return 0;
 }
 
-/* Loads and checks the file, with all checks of a start; writes all messages to `said`. */
+/* Loads and checks the file, with all checks of a start; writes all messages to `refusals`. */
 static int try_file(struct kept *kept, const char *file, const struct keep_record *record,
-	FILE *said, struct config **out)
+	FILE *refusals, struct config **out)
 {
 	struct diagnostics diagnostics;
 	struct config *config = NULL;
@@ -353,7 +353,7 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 		.seen = &seen};
 	int ret;
 
-	diagnostics_init(&diagnostics, said, DIAGNOSTICS_TEXT);
+	diagnostics_init(&diagnostics, refusals, DIAGNOSTICS_TEXT);
 	ret = config_load_with(&load, &config);
 	if (wrong)
 		ret = -ENOKEY;
@@ -364,7 +364,7 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	else
 		seen_free(seen);
 	if (ret == 0)
-		ret = choose_good(kept, document, digest, record, said, &config);
+		ret = choose_good(kept, document, digest, record, refusals, &config);
 	if (ret)
 		config_free(config);
 	else
@@ -377,15 +377,15 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 {
 	struct keep_record record = read_good_below(kept, UINT64_MAX, err);
 	size_t size;
-	FILE *said = open_memstream(&kept->refused, &size);
-	int ret = said ? -EINVAL : -ENOMEM;
+	FILE *refusals = open_memstream(&kept->refused, &size);
+	int ret = refusals ? -EINVAL : -ENOMEM;
 
-	if (said && kept->start_failed)
-		fprintf(said, "%s\n", kept->start_failed);
-	else if (said)
-		ret = try_file(kept, file, &record, said, out);
-	if (said)
-		fclose(said);
+	if (refusals && kept->start_failed)
+		fprintf(refusals, "%s\n", kept->start_failed);
+	else if (refusals)
+		ret = try_file(kept, file, &record, refusals, out);
+	if (refusals)
+		fclose(refusals);
 	if (ret && kept->refused)
 		diagnostics_errors_first(kept->refused);
 	if (kept->refused)

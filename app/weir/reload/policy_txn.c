@@ -35,7 +35,7 @@
 #include "trials.h"
 
 /* Removed policies whose last counts are logged, a line each. */
-#define SAID_MAX 64
+#define LOGGED_MAX 64
 
 /* Policies that end in one call: takes about a millisecond. */
 #define ENDED_MAX 4096
@@ -74,7 +74,8 @@ struct policy_txn {
 	uint32_t *leaving;  /* left slots whose packets might wait */
 	unsigned n_leaving;
 	struct trial_change *trials; /* changed trials of policies that stay */
-	unsigned ended, said; /* previous policies that have ended, removed ones that are logged */
+	unsigned ended,
+		n_logged; /* previous policies that have ended, removed ones that are logged */
 };
 
 static bool is_restarted(const struct policy_txn *x, unsigned i)
@@ -546,7 +547,7 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 	/* Packets of a child also count for its parent, which continues to count. */
 	if (!policy_has_parent(&x->previous.policies[policy]))
 		policy_totals_add(&inst->gone, &totals);
-	if ((totals.passed_packets || totals.dropped_packets) && x->said++ < SAID_MAX)
+	if ((totals.passed_packets || totals.dropped_packets) && x->n_logged++ < LOGGED_MAX)
 		event(POLICY_REMOVED, event_word("policy", x->previous.policies[policy].name),
 			event_count("passed_packets", totals.passed_packets),
 			event_count("passed_bytes", totals.passed_bytes),
@@ -563,8 +564,8 @@ static bool end_removed(struct policy_txn *x)
 		end_policy(x, x->ended++);
 	if (x->ended < x->previous.n)
 		return false;
-	if (x->said > SAID_MAX)
-		event(POLICIES_REMOVED, event_count("policies", x->said - SAID_MAX));
+	if (x->n_logged > LOGGED_MAX)
+		event(POLICIES_REMOVED, event_count("policies", x->n_logged - LOGGED_MAX));
 	return true;
 }
 

@@ -57,7 +57,7 @@ struct reload {
 	struct reload_outcome changed;                   /* last change of any kind */
 	struct reload_outcome previous[RELOAD_OUTCOMES]; /* changes before that, by serial modulo */
 	bool joined, given_up;                           /* at the stop */
-	bool said;        /* the log has that a worker is waited for */
+	bool wait_logged; /* the log has that a worker is waited for */
 	json_t *standing; /* warnings of the running configuration, by their words */
 
 	/* Used by the thread, until it has been joined. */
@@ -788,9 +788,9 @@ static void log_waiting(struct reload *reload)
 {
 	int worker = reload_waits_for(reload->inst);
 
-	if (worker < 0 || reload->said || !stuck_by_far(&reload->inst->stuck))
+	if (worker < 0 || reload->wait_logged || !stuck_by_far(&reload->inst->stuck))
 		return;
-	reload->said = true;
+	reload->wait_logged = true;
 	event(RELOAD_WAITS, event_count("worker", (uint64_t)worker),
 		event_count("cpu", reload->inst->config->workers[worker]));
 }
@@ -817,9 +817,9 @@ void reload_advance(struct instance *inst)
 	if (reload->policy_txn && policy_txn_finish(reload->policy_txn)) {
 		policy_txn_free(reload->policy_txn);
 		reload->policy_txn = NULL;
-		if (reload->said)
+		if (reload->wait_logged)
 			event(RELOAD_OVER);
-		reload->said = false;
+		reload->wait_logged = false;
 	}
 	log_waiting(reload);
 	if (can_begin(reload))

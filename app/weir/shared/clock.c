@@ -121,7 +121,7 @@ static enum tsc_news take_after_jump(
 	return rate == before ? TSC_SAME : TSC_REFINED;
 }
 
-static enum tsc_news say_jump(
+static enum tsc_news log_jump(
 	struct tsc_clock *clock, const struct tsc_reading *now, __int128 jump, bool back)
 {
 	clock->jumps++;
@@ -148,14 +148,14 @@ enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *
 
 	clock->last = *now;
 	if (back || (jumped && !clock->doubted))
-		return say_jump(clock, now, jump, back);
+		return log_jump(clock, now, jump, back);
 	if (clock->doubted)
 		return take_after_jump(clock, &last, now);
 	if (now->ns < clock->refine_ns)
 		return TSC_SAME;
 	rate = rate_between(&clock->first, now);
 	if (!is_acceptable_rate(rate, clock->hz))
-		return say_jump(clock, now, jump_between(clock->hz, &clock->first, now), false);
+		return log_jump(clock, now, jump_between(clock->hz, &clock->first, now), false);
 	if (rate == clock->hz) {
 		accept_rate(clock, now, rate);
 		return TSC_SAME;

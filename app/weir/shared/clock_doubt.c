@@ -12,16 +12,16 @@
 static bool has_nonstop_tsc(void)
 {
 	FILE *file = fopen("/proc/cpuinfo", "r");
-	bool found = false, said = false;
+	bool found = false, has_flags = false;
 	char line[8192];
 
-	while (file && !said && fgets(line, sizeof(line), file)) {
-		said = strncmp(line, "flags", 5) == 0;
-		found = said && strstr(line, " nonstop_tsc");
+	while (file && !has_flags && fgets(line, sizeof(line), file)) {
+		has_flags = strncmp(line, "flags", 5) == 0;
+		found = has_flags && strstr(line, " nonstop_tsc");
 	}
 	if (file)
 		fclose(file);
-	return found || !said;
+	return found || !has_flags;
 }
 
 const char *tsc_clock_doubt(void)

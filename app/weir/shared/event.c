@@ -247,7 +247,7 @@ static void write_event(
 	json_decref(object);
 }
 
-static void say_held(enum event_id id, const struct held_back *held)
+static void log_held(enum event_id id, const struct held_back *held)
 {
 	char name[NAME_BYTES], text[EVENT_TEXT];
 	const struct event_field fields[] = {event_word("of", name),
@@ -273,7 +273,7 @@ static bool take_held(enum event_id id, uint64_t now_ns, struct held_back *copy)
 	return due;
 }
 
-static void say_at(enum event_id id, enum log_level level, const struct event_field *fields)
+static void log_at(enum event_id id, enum log_level level, const struct event_field *fields)
 {
 	enum event_id trouble = rows[id].ends;
 	enum log_level from = trouble == id ? level : RTE_MIN(level, rows[trouble].level);
@@ -292,18 +292,18 @@ static void say_at(enum event_id id, enum log_level level, const struct event_fi
 		snprintf(held->last, sizeof(held->last), "%.*s", LAST_BYTES - 1, text);
 	pthread_mutex_unlock(&events.lock);
 	if (due)
-		say_held(trouble, &copy);
+		log_held(trouble, &copy);
 	if (admitted)
 		write_event(id, level, text, fields);
 }
 
 void event_say(enum event_id id, const struct event_field *fields)
 {
-	say_at(id, rows[id].level, fields);
+	log_at(id, rows[id].level, fields);
 }
 
 /* Writes a line of EAL, a driver or a library. Called by log.c. */
-static void say_line(enum log_source source, int priority, const char *line)
+static void log_line(enum log_source source, int priority, const char *line)
 {
 	const struct event_field fields[] = {event_word("said", line), {0}};
 	enum log_level level = priority <= LEVEL_ERROR     ? LEVEL_ERROR
@@ -312,9 +312,9 @@ static void say_line(enum log_source source, int priority, const char *line)
 							   : LEVEL_DEBUG;
 
 	if (source == LOG_OF_DPDK)
-		say_at(EVENT_DRIVER, level, fields);
+		log_at(EVENT_DRIVER, level, fields);
 	else
-		say_at(EVENT_STDERR, strstr(line, "warning: ") ? LEVEL_WARNING : LEVEL_ERROR,
+		log_at(EVENT_STDERR, strstr(line, "warning: ") ? LEVEL_WARNING : LEVEL_ERROR,
 			fields);
 }
 
@@ -347,13 +347,13 @@ struct log_config events_configured(void)
 
 int events_open(int fd, const struct log_config *config)
 {
-	static const struct log_speakers speakers = {.line = say_line, .lost = lost_line};
+	static const struct log_speakers speakers = {.line = log_line, .lost = lost_line};
 
 	events_configure(config);
 	return log_open(fd, &speakers);
 }
 
-static void say_all_held(uint64_t now_ns)
+static void log_all_held(uint64_t now_ns)
 {
 	for (enum event_id id = 0; id < EVENTS; id++) {
 		struct held_back copy;
@@ -363,13 +363,13 @@ static void say_all_held(uint64_t now_ns)
 		due = take_held(id, now_ns, &copy);
 		pthread_mutex_unlock(&events.lock);
 		if (due)
-			say_held(id, &copy);
+			log_held(id, &copy);
 	}
 }
 
 void events_close(unsigned patience_s)
 {
-	say_all_held(UINT64_MAX);
+	log_all_held(UINT64_MAX);
 	log_close(patience_s);
 }
 
@@ -388,7 +388,7 @@ uint64_t events_next(void)
 void events_review(uint64_t now_ns)
 {
 	if (now_ns >= events_next())
-		say_all_held(now_ns);
+		log_all_held(now_ns);
 }
 
 uint64_t events_number(void)

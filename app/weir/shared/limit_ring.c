@@ -41,14 +41,14 @@ int limit_ring_init(struct limit_ring *limit_ring, unsigned n_policies)
 {
 	limit_ring->ring = ring_new(RTE_MIN(n_policies + 1, (unsigned)LIMIT_RING_MAX));
 	limit_ring->n_policies = n_policies;
-	limit_ring->told = pages_alloc(n_policies * sizeof(*limit_ring->told), 0, SOCKET_ID_ANY);
-	return limit_ring->ring && limit_ring->told ? 0 : -ENOMEM;
+	limit_ring->sent = pages_alloc(n_policies * sizeof(*limit_ring->sent), 0, SOCKET_ID_ANY);
+	return limit_ring->ring && limit_ring->sent ? 0 : -ENOMEM;
 }
 
 void limit_ring_free(struct limit_ring *limit_ring)
 {
 	free(limit_ring->ring);
-	pages_free(limit_ring->told, limit_ring->n_policies * sizeof(*limit_ring->told));
+	pages_free(limit_ring->sent, limit_ring->n_policies * sizeof(*limit_ring->sent));
 	*limit_ring = (struct limit_ring){0};
 }
 
@@ -82,7 +82,7 @@ static uint64_t hash_of(const struct limit_profile *profile)
 
 void limit_ring_begin(struct limit_ring *limit_ring, const struct limit_profile *profile)
 {
-	limit_ring->told[profile->policy] = hash_of(profile);
+	limit_ring->sent[profile->policy] = hash_of(profile);
 }
 
 bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *profile)
@@ -90,17 +90,17 @@ bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *
 	struct limit_profile message = *profile; /* the ring takes nothing const */
 	uint64_t hash = hash_of(profile);
 
-	if (hash == limit_ring->told[profile->policy])
+	if (hash == limit_ring->sent[profile->policy])
 		return true;
 	if (rte_ring_sp_enqueue_elem(limit_ring->ring, &message, sizeof(message)))
 		return false;
-	limit_ring->told[profile->policy] = hash;
+	limit_ring->sent[profile->policy] = hash;
 	return true;
 }
 
 void limit_ring_forget(struct limit_ring *limit_ring, uint32_t policy)
 {
-	limit_ring->told[policy] = ~limit_ring->told[policy];
+	limit_ring->sent[policy] = ~limit_ring->sent[policy];
 }
 
 bool limit_ring_is_taken(const struct limit_ring *limit_ring)

@@ -22,7 +22,7 @@ struct rte_ring;
 
 struct limit_ring {
 	struct rte_ring *ring;
-	uint64_t *told; /* control's: a hash of the last limit sent, by policy */
+	uint64_t *sent; /* control's: a hash of the last limit sent, by policy */
 	unsigned n_policies;
 };
 

@@ -55,7 +55,7 @@ static struct {
 	sem_t over; /* the thread has ended, except for its return */
 	pthread_t thread;
 	uint32_t head, tail;
-	uint64_t lost, told; /* `told`: count at the start of the thread */
+	uint64_t lost, reported; /* `reported`: count at the start of the thread */
 	bool ends;
 	char bytes[RING_BYTES];
 } ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -151,26 +151,26 @@ static size_t write_all(const char *at, size_t len)
 	return 0;
 }
 
-static void write_lost(uint64_t *told)
+static void write_lost(uint64_t *reported)
 {
 	uint64_t lost = log_lost();
 	const char *prefix = ring.journal ? "<4>" : "";
 	char text[LOST_BYTES], *line = NULL;
 	int n;
 
-	if (lost == *told)
+	if (lost == *reported)
 		return;
 	if (ring.speakers)
-		line = ring.speakers->lost(lost - *told);
+		line = ring.speakers->lost(lost - *reported);
 	if (line)
 		n = snprintf(text, sizeof(text), "%s%.*s\n", prefix, LOST_BYTES - 8, line);
 	else
 		n = snprintf(text, sizeof(text),
 			"%sweir: %" PRIu64 " log lines before this one were "
 			"lost because the reader was too slow\n",
-			prefix, lost - *told);
+			prefix, lost - *reported);
 	if (write_all(text, (size_t)n) == 0)
-		*told = lost;
+		*reported = lost;
 	free(line);
 }
 
@@ -192,7 +192,7 @@ static void write_filled(uint32_t n)
 
 static void *write_ring(void *arg)
 {
-	uint64_t told = ring.told;
+	uint64_t reported = ring.reported;
 
 	(void)arg;
 	for (;;) {
@@ -203,7 +203,7 @@ static void *write_ring(void *arg)
 			write_filled(n);
 			continue;
 		}
-		write_lost(&told);
+		write_lost(&reported);
 		if (ends)
 			break;
 		sem_wait(&ring.filled);
@@ -266,7 +266,7 @@ int log_open(int fd, const struct log_speakers *speakers)
 	ring.fd = fd;
 	ring.journal = is_journal(fd);
 	ring.ends = false;
-	ring.told = log_lost();
+	ring.reported = log_lost();
 	sem_init(&ring.filled, 0, 0);
 	sem_init(&ring.over, 0, 0);
 	err = pthread_create(&ring.thread, NULL, write_ring, NULL);

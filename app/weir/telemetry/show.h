@@ -147,7 +147,7 @@ void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 typedef void alarm_fn(const struct instance *inst, json_t *alarms);
 
 /* show_group.c */
-alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_peers_never_heard;
+alarm_fn alarm_peers_that_differ, alarm_peers_lost, alarm_silent_peers;
 alarm_fn alarm_wall_clock, alarm_spent_totals; /* show_quota.c */
 alarm_fn alarm_group;                          /* show_group.c */
 alarm_fn alarm_refused_reload;                 /* show_change.c */

@@ -68,7 +68,7 @@ void alarm_peers_that_differ(const struct instance *inst, json_t *alarms)
 		struct differs differs = differs_of(inst, i, now);
 		json_t *texts;
 
-		if (differs.since_ns == 0 || differs_unheard(inst, i, now) ||
+		if (differs.since_ns == 0 || differs_silent(inst, i, now) ||
 			(!differs.fixed && now - differs.since_ns < inst->differs_alarm_ns))
 			continue;
 		texts = show_differs(&differs);
@@ -89,7 +89,7 @@ void alarm_peers_lost(const struct instance *inst, json_t *alarms)
 		const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
 		/* A peer that has never sent anything since the start has an alarm of its own. */
 		bool lost = i != config->self && peer && peer->known && !peer->alive &&
-			    !differs_unheard(inst, i, control_now());
+			    !differs_silent(inst, i, control_now());
 
 		if (lost && n++ < PEERS_MOST)
 			json_array_append_new(alarms,
@@ -101,12 +101,12 @@ void alarm_peers_lost(const struct instance *inst, json_t *alarms)
 						      n - PEERS_MOST == 1 ? " is" : "s are"));
 }
 
-void alarm_peers_never_heard(const struct instance *inst, json_t *alarms)
+void alarm_silent_peers(const struct instance *inst, json_t *alarms)
 {
 	const struct gossip_config *config = &inst->config->gossip;
 
 	for (unsigned i = 0; i < config->n_roster; i++)
-		if (differs_unheard(inst, i, control_now()))
+		if (differs_silent(inst, i, control_now()))
 			json_array_append_new(
 				alarms, json_sprintf("no gossip from %s since the start: check its "
 						     "process, address and key",
@@ -251,7 +251,7 @@ static json_t *member_json(const void *context, unsigned i)
 	const struct instance *inst = context;
 	const struct gossip_config *gossip = &inst->config->gossip;
 	const struct peer_config *peer = &gossip->roster[i];
-	const struct peer *heard = gossip_peer(limiter_gossip(inst->limiter), i);
+	const struct peer *watched = gossip_peer(limiter_gossip(inst->limiter), i);
 	const struct member_entry *member = members_find(inst->members, peer->name);
 	char address[ADDRESS_TEXT_MAX];
 	bool self = i == gossip->self;
@@ -259,13 +259,13 @@ static json_t *member_json(const void *context, unsigned i)
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", peer->name, "address",
 		address_format(&peer->address, address, sizeof(address)), "state",
 		state_names[member ? member->state : MEMBER_LEFT], "alive",
-		self    ? json_true()
-		: heard ? json_boolean(heard->alive)
-			: json_null(),
+		self      ? json_true()
+		: watched ? json_boolean(watched->alive)
+			  : json_null(),
 		"confirmed",
-		self    ? json_true()
-		: heard ? json_boolean(exchange_confirmed(limiter_exchange(inst->limiter), i))
-			: json_null());
+		self      ? json_true()
+		: watched ? json_boolean(exchange_confirmed(limiter_exchange(inst->limiter), i))
+			  : json_null());
 }
 
 json_t *show_members(const char *params, void *context)

@@ -323,7 +323,7 @@ static bool share_of(const struct shares *of, unsigned i, double *demand, double
 {
 	const struct limiter *limiter = of->inst->limiter;
 	struct limiter_view view;
-	struct gossip_sum told;
+	struct gossip_sum reported;
 
 	if (i == of->inst->config->gossip.self) {
 		limiter_view(limiter, of->policy, &view);
@@ -331,10 +331,10 @@ static bool share_of(const struct shares *of, unsigned i, double *demand, double
 		*weight = view.weight;
 		return true;
 	}
-	if (!gossip_reported_sum(limiter_gossip(limiter), of->policy, i, &told))
+	if (!gossip_reported_sum(limiter_gossip(limiter), of->policy, i, &reported))
 		return false;
-	*demand = told.demand;
-	*weight = told.weight;
+	*demand = reported.demand;
+	*weight = reported.weight;
 	return true;
 }
 

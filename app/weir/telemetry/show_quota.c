@@ -266,28 +266,28 @@ json_t *show_etcd(const char *params, void *context)
 #define PACKET_BYTES 1518 /* Returns true if the policy has a quota. */
 static bool look_at_total(struct instance *inst, unsigned i)
 {
-	uint8_t *told = credits_published(inst, inst->slots.of[i]);
+	uint8_t *published = credits_published(inst, inst->slots.of[i]);
 	const struct policy *policy = &inst->policies[i];
 	enum total_level level;
 	struct show_total of;
 
 	/* An estimate is no event: the reports that follow can correct it. */
-	if (!told || !show_total_of(inst, i, &of) || !of.known || of.held)
-		return told != NULL;
+	if (!published || !show_total_of(inst, i, &of) || !of.known || of.held)
+		return published != NULL;
 	level = total_level(
-		*told, of.left, of.total, policy->count == COUNT_BYTES ? PACKET_BYTES : 0);
-	if (level == *told)
+		*published, of.left, of.total, policy->count == COUNT_BYTES ? PACKET_BYTES : 0);
+	if (level == *published)
 		return true;
 	if (level == TOTAL_SPENT_ALL)
 		event(TOTAL_SPENT, event_word("policy", policy->name),
 			event_count("total", of.total));
-	else if (level == TOTAL_NEAR_END && *told == TOTAL_PLENTY)
+	else if (level == TOTAL_NEAR_END && *published == TOTAL_PLENTY)
 		event(TOTAL_NEAR, event_word("policy", policy->name), event_count("left", of.left),
 			event_count("total", of.total));
 	else
 		event(TOTAL_BACK, event_word("policy", policy->name), event_count("left", of.left),
 			event_count("total", of.total));
-	*told = (uint8_t)level;
+	*published = (uint8_t)level;
 	return true;
 }
 

@@ -437,12 +437,13 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 		struct json_path path = {.parent = &list, .index = i};
 		struct json_path at = {.parent = &path, .key = "heal"};
 		struct fault *f = &s->faults[i];
-		unsigned said = (f->partition != NULL) + reader_has(reader, &path, "heal") +
-				(f->changed != NULL) + (f->limit != NULL) + (f->crash[0] != '\0') +
-				(f->restart[0] != '\0') + (f->pause[0] != '\0');
+		unsigned n_kinds = (f->partition != NULL) + reader_has(reader, &path, "heal") +
+				   (f->changed != NULL) + (f->limit != NULL) +
+				   (f->crash[0] != '\0') + (f->restart[0] != '\0') +
+				   (f->pause[0] != '\0');
 
 		check_requires_limit(reader, &path, f);
-		if (said != 1) {
+		if (n_kinds != 1) {
 			reader_report(reader, &path, MESSAGE(EVENT_KIND));
 		} else if (f->partition) {
 			f->kind = FAULT_PARTITION;

@@ -52,7 +52,7 @@ static bool ipv6_is_of_link(const uint8_t *ip, bool whole)
 	       is_link_local6(ip + IPV6_SRC) || is_discovery(ip, whole);
 }
 
-static bool says_ip(const struct packet *packet, const uint8_t *data)
+static bool is_ip_type(const struct packet *packet, const uint8_t *data)
 {
 	uint16_t type;
 
@@ -69,7 +69,7 @@ bool packet_is_of_link(const struct packet *packet, const uint8_t *data)
 	if (packet->unparsed != UNPARSED_NONE)
 		return false;
 	if (packet->family == PACKET_OTHER)
-		return !says_ip(packet, data);
+		return !is_ip_type(packet, data);
 	if (ip[0] >> 4 == 4)
 		return ipv4_is_of_link(ip);
 	return ipv6_is_of_link(ip, packet->l4_off == packet->l2_len + IPV6_LEN);

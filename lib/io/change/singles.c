@@ -142,7 +142,7 @@ struct carrying {
 	json_t *list;          /* policies of the new file; removed ones are null */
 	const json_t *running; /* policies that run */
 	struct name_table *by_name, *runs_by_name; /* indexes of both */
-	FILE *say;
+	FILE *messages;
 	bool failed; /* out of memory */
 };
 
@@ -159,7 +159,7 @@ static bool carry_single(struct carrying *c, const json_t *single)
 	if (name == NULL || json_equal(there, now))
 		return false;
 	if (!json_equal(there, json_object_get(single, "was"))) {
-		fprintf(c->say,
+		fprintf(c->messages,
 			"warning: policy \"%s\": the file has a newer one: its single change is "
 			"discarded\n",
 			name);
@@ -188,14 +188,14 @@ static void carry_all(struct carrying *c, json_t *singles)
 	json_decref(left);
 }
 
-int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *say)
+int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *messages)
 {
 	const json_t *policies = json_object_get(file, "policies");
 	struct carrying c = {
 		.list = whole_list(policies),
 		.running = json_object_get(running, "policies"),
 		.by_name = list_by_name(policies, "name"),
-		.say = say,
+		.messages = messages,
 	};
 
 	c.runs_by_name = list_by_name(c.running, "name");

@@ -32,8 +32,8 @@ int singles_forget(json_t *singles, const json_t *configuration);
 /*
  * Applies the single changes of the running configuration to a new reading of the file. Removes
  * those from the list that the file now contains or overrides; reports the overridden ones on
- * `say`. Returns 0 or -ENOMEM.
+ * `messages`. Returns 0 or -ENOMEM.
  */
-int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *say);
+int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *messages);
 
 #endif

@@ -84,17 +84,17 @@ static bool run_second(struct instance *inst, uint64_t now_ns)
 	return world.news >> world.turns & 1;
 }
 
-static void tell_first(struct instance *inst)
+static void publish_first(struct instance *inst)
 {
 	note("1");
 }
 
-static void tell_third(struct instance *inst)
+static void publish_third(struct instance *inst)
 {
 	note("3");
 }
 
-static void tell_fourth(struct instance *inst)
+static void publish_fourth(struct instance *inst)
 {
 	note("4");
 }
@@ -129,10 +129,13 @@ static void rest_fifth(struct instance *inst)
 }
 
 static const struct task tasks[] = {
-	{.name = "first", .fd = first_fd, .read = read_first, .tell = tell_first},
+	{.name = "first", .fd = first_fd, .read = read_first, .publish = publish_first},
 	{.name = "second", .next_ns = second_next, .run = run_second},
-	{.name = "third", .next_ns = much_later, .tell = tell_third, .hang_up = hang_up_third},
-	{.name = "fourth", .tell = tell_fourth},
+	{.name = "third",
+		.next_ns = much_later,
+		.publish = publish_third,
+		.hang_up = hang_up_third},
+	{.name = "fourth", .publish = publish_fourth},
 	{.name = "fifth",
 		.next_ns = lazy_next,
 		.slack_ns = SLACK_NS,

@@ -275,10 +275,10 @@ TEST_WITH(test_unheard, wait_long, NULL)
 	uint64_t now = 1000 * SECOND_NS;
 	WORLD(w, POLICY, .group = 2);
 
-	w->inst.hears_since_ns = now;
-	assert_false(differs_unheard(&w->inst, 1, now + 5 * SECOND_NS - 1));
-	assert_true(differs_unheard(&w->inst, 1, now + 5 * SECOND_NS));
-	assert_false(differs_unheard(&w->inst, 0, now + 5 * SECOND_NS)); /* this limiter */
+	w->inst.receives_since_ns = now;
+	assert_false(differs_silent(&w->inst, 1, now + 5 * SECOND_NS - 1));
+	assert_true(differs_silent(&w->inst, 1, now + 5 * SECOND_NS));
+	assert_false(differs_silent(&w->inst, 0, now + 5 * SECOND_NS)); /* this limiter */
 	differs = differs_of(&w->inst, 1, now + 5 * SECOND_NS - 1);
 	assert_int_equal(differs.since_ns + differs.named, 0);
 	differs = differs_of(&w->inst, 1, now + 5 * SECOND_NS);
@@ -310,7 +310,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 		const uint64_t first = 1000 * SECOND_NS, last = first + SECOND_NS;
 		WORLD(w, POLICY, .group = 2);
 
-		w->inst.hears_since_ns = first;
+		w->inst.receives_since_ns = first;
 		refusals_note(w->inst.gossip->refusals, 1, rows[i].verdict, 0, first);
 		differs = differs_of(&w->inst, 1, first + SECOND_NS - 1);
 		assert_int_equal(differs.named, 0); /* a single datagram can have any sender */

@@ -93,13 +93,13 @@ TEST(test_start)
 	ledger = &world.w->config->ledger;
 	for (unsigned k = 0; k < 2; k++) {
 		has_kernel = k;
-		renewal->late = renewal->said = 3;
+		renewal->late = renewal->logged = 3;
 		before = tick_now();
 		renewal_start(world.inst);
 		after = tick_now();
 		assert_int_equal(renewal->span, 2 * ticks_of(&world, LEASE));
 		assert_in_range(renewal->until - ticks_of(&world, LEASE), before, after);
-		assert_int_equal(renewal->late + renewal->said, 0);
+		assert_int_equal(renewal->late + renewal->logged, 0);
 		for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
 			assert_int_equal(world.inst->workers[w].expiry.until, renewal->until);
 			assert_int_equal(world.inst->workers[w].expiry.span, renewal->span);
@@ -212,7 +212,7 @@ TEST(test_renews)
 	before = first->until;
 	renewal_run(world.inst);
 	assert_int_equal(first->until, before);
-	assert_int_equal(renewal->said, 0);
+	assert_int_equal(renewal->logged, 0);
 }
 
 static void expect_event(
@@ -245,7 +245,7 @@ TEST(test_worker_ended)
 	for (unsigned i = 0; i < 2; i++) { /* a limit is still unpublished */
 		renewal_run(world.inst);
 		assert_int_equal(second->until, 0);
-		assert_int_equal(renewal->said, 2);
+		assert_int_equal(renewal->logged, 2);
 		assert_int_equal(events_number() - first, 1);
 	}
 	expect_event(first, "limits_ended", "cpu", 6, 6);
@@ -253,7 +253,7 @@ TEST(test_worker_ended)
 	first = events_number();
 	renewal_run(world.inst);
 	assert_true(second->until > tick_now());
-	assert_int_equal(renewal->said, 0);
+	assert_int_equal(renewal->logged, 0);
 	assert_int_equal(events_number() - first, 1);
 	expect_event(first, "limits_renewed", "cpu", 6, 6);
 	assert_int_equal(world.inst->dirty.n, 2); /* the hard limits */

@@ -269,7 +269,7 @@ static void choose_state(struct instance_world *w, struct prng *prng)
 	book->links[0].doubt = state_of.link.doubt;
 	book->links[0].invalid += state_of.invalid;
 	save(w, state_of.error);
-	w->inst.hears_since_ns = control_now();
+	w->inst.receives_since_ns = control_now();
 }
 
 /* The oracle: name, whether it is active, and a part of its sentence. */

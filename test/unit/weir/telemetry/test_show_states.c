@@ -258,7 +258,7 @@ TEST(test_unwatched)
 		"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'format': null, "
 		"'key': null, '...': 0}, {'state': 'unwatched', '...': 0}], 'identities': 'none', "
 		"'...': 0}");
-	w->inst.hears_since_ns = clock_ns - 1000 * SECOND_NS;
+	w->inst.receives_since_ns = clock_ns - 1000 * SECOND_NS;
 	expect_alarms(w, "");
 }
 
@@ -267,9 +267,9 @@ TEST(test_unheard)
 #define SILENT(name) "'no gossip from " name " since the start: check its process, address and key'"
 	WORLD(w, POLICY, .group = 3);
 
-	w->inst.hears_since_ns = clock_ns - 5 * SECOND_NS + 1;
+	w->inst.receives_since_ns = clock_ns - 5 * SECOND_NS + 1;
 	expect_alarms(w, "");
-	w->inst.hears_since_ns--;
+	w->inst.receives_since_ns--;
 	expect_alarms(w, SILENT("l1") ", " SILENT("l2"));
 	((struct peer *)(uintptr_t)gossip_peer(limiter_gossip(w->inst.limiter), 1))->proven = true;
 	expect_alarms(w, SILENT("l2"));
