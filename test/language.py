@@ -3,11 +3,9 @@
 # Copyright (c) 2026 The Weir authors
 """Checks the English of documents, comments and messages, and the subjects of commits.
 
-    language.py                  check all files against their ceilings, and new commits
-    language.py FILE...          show every habit in these files, and their final budgets
-    language.py --lower          lower the ceilings to the present counts; never raises one
-    language.py --moved OLD NEW  give a renamed file the ceiling of its old name
-    language.py --plant N        add an old-style sentence to N random files: each must be noticed
+    language.py            check all files, and the subjects of new commits
+    language.py FILE...    show every habit in these files
+    language.py --plant N  add an old-style sentence to N random files: each must be noticed
 """
 
 import argparse
@@ -17,20 +15,19 @@ import re
 import subprocess
 import sys
 
-from prose import ceilings, commits
+from prose import commits
 from prose.habits import KINDS, Count
 from prose.passages import passages_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CEILINGS = "test/prose/ceilings.json"
 # Inputs of fuzz targets, results, pictures and licences are not prose.
 SKIPPED = re.compile(r"test/fuzz/corpus/|doc/study/.*\.json$|.*\.(?:svg|png|pcap|pml|supp|dict)$|"
-                     r".*copyright$|LICENSE$|" + re.escape(CEILINGS) + "$")
+                     r".*copyright$|LICENSE$")
 # Subjects of commits after this one are checked.
 FIRST_COMMIT = "3b9cae460dc929264928063911eda9095fe324a0"
 PLANTED = 40  # files of a normal run that get an old-style sentence
 SEED = 1
-VERSIONS = 50  # versions of the file of ceilings that are compared
+SHOWN = 5  # places of a complaint
 
 
 def git(*words):
@@ -58,16 +55,13 @@ def count_of(name, text):
     return Count(passages_of(name, text))
 
 
-def check_files(counts, known):
-    """Each file against its ceiling; shows the places that the last commit does not have."""
-    for name, count in counts.items():
-        complaints = list(ceilings.judge(name, count, known))
-        if not complaints:
-            continue
-        text = git("show", f"HEAD:{name}")
-        previous = count_of(name, text) if text is not None else None
-        for line, words in ceilings.judge(name, count, known, previous):
-            yield f"{name}:{line}: {words}"
+def judge(count):
+    """Complaints about the habits of one file, as (line, words)."""
+    for kind in KINDS:
+        places = count.places[kind]
+        if places:
+            yield (places[0][0], f"{len(places)} × {kind}; see doc/contributing/english.md: "
+                   + ", ".join(f"line {line} ({words})" for line, words in places[:SHOWN]))
 
 
 def plant(name, text):
@@ -87,39 +81,12 @@ def plant(name, text):
     return None
 
 
-def check_planted(texts, known, number, seed):
-    """Each file that gets an old-style sentence must exceed its ceiling, or its budget."""
+def check_planted(texts, number, seed):
+    """Each file that gets an old-style sentence must have a complaint."""
     names = [name for name, text in texts.items() if plant(name, text)]
     for name in random.Random(seed).sample(names, min(number, len(names))):
-        count = count_of(name, plant(name, texts[name]))
-        if not any("run test" not in words for _, words in ceilings.judge(name, count, known)):
+        if not list(judge(count_of(name, plant(name, texts[name])))):
             yield f"{name}: an old-style sentence added to it is not noticed (seed {seed})"
-
-
-def check_history(known):
-    """Ceilings never rise over the last versions that git has, up to the one in the tree."""
-    listing = git("log", f"-{VERSIONS}", "--format=%H", "--reverse", "--", CEILINGS)
-    if listing is None:
-        return
-    versions = listing.split()
-    before = None
-    for version in [*versions, None]:
-        if version:
-            text = git("show", f"{version}:{CEILINGS}")
-            if text is None:
-                continue  # a commit that removed it
-            after = ceilings.parse(text)
-        else:
-            after = known
-
-        def count_then(path, version=version):
-            text = git("show", f"{version}:{path}") if version else read(path)
-            return count_of(path, text) if text is not None else None
-        if before is not None:
-            where = version[:12] if version else "the tree"
-            yield from (f"{CEILINGS} at {where}: {words}"
-                        for words in ceilings.risen(before, after, count_then))
-        before = after
 
 
 def check_commits():
@@ -169,71 +136,39 @@ def self_test():
                           ("import: two IDs are no one name", False)):
         if (commits.judge(subject) is None) != good:
             yield f"judges the subject {subject!r} wrongly"
-    before = {"a": {"as": 2}, "b": {"as": 9}}
-    for after, good in (({"a": {"as": 1}}, True), ({"a": {"as": 3}}, False),
-                        ({"c": {"as": 9}}, True), ({"c": {"as": 8}}, False)):
-        said = list(ceilings.risen(before, after, lambda path: count_of("x.md", "One.\n")))
-        if (not said) != good:
-            yield f"judges the ceilings {after} after {before} wrongly: {said}"
 
 
 def show(names):
-    """Prints every habit in some files, and the budget; returns whether one exceeds it."""
-    over = False
+    """Prints every habit in some files; returns whether there is one."""
+    found = False
     for name in names:
         name = os.path.relpath(os.path.abspath(name), ROOT)
         count = count_of(name, read(name))
         print(f"{name}: {count.words} words, {count.sentences} sentences")
         for kind in KINDS:
-            budget = count.budget(name, kind)
-            over = over or count.of(kind) > budget
-            print(f"  {kind}: {count.of(kind)}, budget {budget}")
             for line, words in count.places[kind]:
-                print(f"    {line}: {words}")
-    return over
+                found = True
+                print(f"  {line}: {kind}: {words}")
+    return found
 
 
 def main():
     """Prints a line a complaint; exits with 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("files", nargs="*", metavar="FILE", help="show the habits of these files")
-    parser.add_argument("--lower", action="store_true", help="lower the ceilings")
-    parser.add_argument("--moved", nargs=2, metavar=("OLD", "NEW"), help="rename a ceiling")
     parser.add_argument("--plant", type=int, default=PLANTED, metavar="N",
                         help="files that get an old-style sentence")
     parser.add_argument("--seed", type=int, default=SEED, help="for --plant")
     options = parser.parse_args()
     if options.files:
         sys.exit(show(options.files))
-    known = {}
-    if os.path.exists(os.path.join(ROOT, CEILINGS)):
-        try:
-            known = ceilings.parse(read(CEILINGS))
-        except ValueError as error:
-            sys.exit(f"{CEILINGS}: {error}: expected JSON; after a conflict, take either version "
-                     "(git checkout --ours FILE), then run test/language.py --lower")
-    if options.moved:
-        old, new = options.moved
-        known[new] = known.pop(old)
     texts = {name: read(name) for name in tracked()}
-    counts = {name: count_of(name, text) for name, text in texts.items()}
-    if options.lower or options.moved:
-        new, complaints = ceilings.lowered(counts, known)
-        # The first version of the file records all files as they are.
-        if not known:
-            new = {name: {kind: count.of(kind) for kind in KINDS}
-                   for name, count in counts.items()}
-        with open(os.path.join(ROOT, CEILINGS), "w", encoding="utf-8") as output:
-            output.write(ceilings.render(new))
-    else:
-        complaints = list(check_files(counts, known))
-        complaints += [f"{name}: has a ceiling and is no file" for name in known
-                       if name not in counts]
-        complaints += self_test()
-        complaints += check_planted(texts, known, options.plant, options.seed)
-        complaints += check_history(known)
-        complaints += check_commits()
-    print("\n".join(complaints) or f"{len(counts)} files, nothing to complain about")
+    complaints = [f"{name}:{line}: {words}" for name, text in texts.items()
+                  for line, words in judge(count_of(name, text))]
+    complaints += self_test()
+    complaints += check_planted(texts, options.plant, options.seed)
+    complaints += check_commits()
+    print("\n".join(complaints) or f"{len(texts)} files, nothing to complain about")
     sys.exit(1 if complaints else 0)
 
 

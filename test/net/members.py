@@ -4,8 +4,8 @@
 """Limiters join and leave a group that carries TCP: by commands, and by a file.
 
 The local limits of all limiters are added up ten times a second. The sum must never exceed the
-limit by more than a change of demand can, and no limiter that stays may lose a packet for another
-reason than the limit, or a peer.
+limit by more than a change of demand can. A limiter that stays may lose packets only because of
+the limit, and no peer.
 """
 
 import json

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The Weir authors
 """Counts the habits that the style guide (doc/contributing/english.md) warns of.
 
-A budget is the number that a file may have: a rate per 1,000 words, or a part of its sentences.
+No file may have one.
 """
 
 import collections
@@ -37,11 +37,9 @@ OPENING = re.compile(r"\s*[\"'(]?(What|Whether|Of|Those|Who|Whoever|As|That|It|A
                      re.I)
 SENTENCE = re.compile(r"""(?<=[.!?])["'”)\]*]*\s+(?=["'“(\[*`]*[A-Z0-9`])|\n\s*\n""")
 WORDS_OF_A_SENTENCE = 30
-# The final budget. Rates are per 1,000 words; the part of long sentences is of all sentences.
-RATES = {"relative": 2, "fronted": 0.5, "speech": 2, "nobody": 1, "archaism": 1, "as": 0.5}
-PART_LONG = 0.05
-KINDS = (*RATES, "long", "opening")
-FRONT_DOOR = {"README.md": {"relative": 1, "long": 0}}  # stricter, by file
+KINDS = (*HABITS, "long", "opening")
+# Words of a file format, which later versions must read.
+FORMATS = ("digest of what follows",)
 
 
 class Count:
@@ -55,6 +53,8 @@ class Count:
 
     def add(self, line, kind, text):
         """Counts one passage."""
+        for words in FORMATS:
+            text = text.replace(words, "")
         self.words += len(WORD.findall(text))
         if kind == "comment" and (found := OPENING.match(text)):
             self.places["opening"].append((line, found[1]))
@@ -79,12 +79,3 @@ class Count:
     def of(self, kind):
         """The number of one kind."""
         return len(self.places[kind])
-
-    def budget(self, name, kind):
-        """The most that a file of this length may have of a kind."""
-        strict = FRONT_DOOR.get(name, {})
-        if kind == "opening":
-            return 0
-        if kind == "long":
-            return int(self.sentences * strict.get(kind, PART_LONG))
-        return int(self.words * strict.get(kind, RATES[kind]) / 1000)

@@ -102,7 +102,7 @@ def late_seconds(row):
 def page(rows, commit, command, worst=10):
     """Returns a page of the study: figures of `rows`, which `command` creates at a commit."""
     late = [late_seconds(row) for row in rows if "back_s" in row]
-    more = (f"Seconds until a site has half of its part again, more than with a limit of its own, "
+    more = ("\nSeconds until a site has half of its part again, more than with a limit of its own, "
             f"quantiles as above: {quantiles(late, '.1f')}.\n" if late else "")
     seeds = [row["seed"] for row in rows]
     return f"""<!-- SPDX-License-Identifier: BSD-3-Clause -->

@@ -13,9 +13,9 @@
  * cost little.
  *
  * All content is state that only grows: a lost, repeated or overtaken message does no harm. If the
- * watched pairs connect all limiters, the sets become equal. After the last loss and the last
- * change this takes at most EXCHANGE_REST_NS, plus a 16th of it for each message of a round, and
- * for each hop of the longest path. Without loss a change is sent within `every_ns`.
+ * watched pairs connect all limiters, the sets become equal. After the last loss and change this
+ * takes at most EXCHANGE_REST_NS. Each message of a round and each hop of the longest path adds a
+ * 16th of it. Without loss a change is sent within `every_ns`.
  *
  * A pure state machine: time and messages come in as arguments. One thread.
  */

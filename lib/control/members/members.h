@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The set of members of a group, as known to one limiter. All limiters merge their sets: see
+ * The set of members of a group, at one limiter. All limiters merge their sets: see
  * exchange.h. An entry is never removed, and its fields only grow. So all sets become equal, in any
  * order of messages.
  *
