@@ -375,7 +375,7 @@ static void end_look(struct instance *inst, uint64_t now_ns)
 
 	interfaces->looking = false;
 	for (unsigned i = 0; i < interfaces->n_news; i++)
-		event(OFFLOADS, event_word("said", interfaces->news[i]));
+		event(OFFLOADS, event_word("line", interfaces->news[i]));
 	read_at_work(inst);
 	compare_looks(inst);
 	interfaces->next_ns = now_ns + (look_for_returned(inst) ? GONE_NS : PERIOD_NS);

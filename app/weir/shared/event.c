@@ -305,7 +305,7 @@ void event_say(enum event_id id, const struct event_field *fields)
 /* Writes a line of EAL, a driver or a library. Called by log.c. */
 static void log_line(enum log_source source, int priority, const char *line)
 {
-	const struct event_field fields[] = {event_word("said", line), {0}};
+	const struct event_field fields[] = {event_word("line", line), {0}};
 	enum log_level level = priority <= LEVEL_ERROR     ? LEVEL_ERROR
 			       : priority <= LEVEL_WARNING ? LEVEL_WARNING
 			       : priority <= LEVEL_INFO    ? LEVEL_INFO

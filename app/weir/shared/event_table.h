@@ -34,8 +34,8 @@
 	X(STOPPED, INFO, 0, STOPPED, "stopped: every packet buffer is back in its pool")           \
 	X(BUFFERS_MISSING, ERROR, 0, BUFFERS_MISSING,                                              \
 		"port {port}: {buffers} packet buffers missing at the stop")                       \
-	X(DRIVER, INFO, 500, DRIVER, "{said}")                                                     \
-	X(STDERR, ERROR, 100, STDERR, "{said}")                                                    \
+	X(DRIVER, INFO, 500, DRIVER, "{line}")                                                     \
+	X(STDERR, ERROR, 100, STDERR, "{line}")                                                    \
 	X(LINES_HELD, WARNING, 0, LINES_HELD,                                                      \
 		"{of}: {lines} more lines suppressed in {seconds} s; the last: {last}")            \
 	X(LINES_LOST, WARNING, 0, LINES_LOST,                                                      \
@@ -127,7 +127,7 @@
 		"find the owner (bpftool net show dev {interface})")                               \
 	X(PORT_NO_PROGRAM, INFO, 20, PORT_HAS_PROGRAM,                                             \
 		"port {port}: {interface} is without {program} again")                             \
-	X(OFFLOADS, WARNING, 20, OFFLOADS, "{said}")                                               \
+	X(OFFLOADS, WARNING, 20, OFFLOADS, "{line}")                                               \
 	X(OFFLOADS_HANG, ERROR, 0, OFFLOADS_HANG,                                                  \
 		"the check of offloads does not return; they stay off until the end of the "       \
 		"next run")                                                                        \
