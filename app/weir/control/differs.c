@@ -248,7 +248,7 @@ static void name_silence(
 	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
 	const bool refused = refusal->n && now_ns - refusal->last_ns < REFUSED_IN &&
 			     now_ns - refusal->since_ns >= REFUSED_NS &&
-			     (!peer || peer->spoke_ns < refusal->since_ns);
+			     (!peer || peer->own_advanced_ns < refusal->since_ns);
 
 	if (refused) {
 		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "%s",

@@ -524,7 +524,8 @@ static void note_refusal(struct instance *inst, unsigned datagram, unsigned verd
 	if (source == inst->config->gossip.n_roster)
 		return;
 	peer = gossip_peer(limiter_gossip(inst->limiter), source);
-	refusals_note(inst->gossip->refusals, source, verdict, peer ? peer->spoke_ns : 0, now);
+	refusals_note(
+		inst->gossip->refusals, source, verdict, peer ? peer->own_advanced_ns : 0, now);
 }
 
 /* Notes the address of an authentic datagram, which shows if a peer's name is used twice. */

@@ -175,7 +175,7 @@ static json_t *peer_json(const void *context, unsigned i)
 		peer = &unwatched;
 	json = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "name", config->roster[i].name,
 		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
-		age_ms(peer->known, peer->heard_ns, now), "confirmed_ms_ago",
+		age_ms(peer->known, peer->advanced_ns, now), "confirmed_ms_ago",
 		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
 		json_uint(peer->restarts), "implausible", json_uint(peer->implausible));
 	add_ledger_neighbour(json, inst, i);

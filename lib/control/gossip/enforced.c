@@ -209,7 +209,7 @@ void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to)
 {
 	const struct peer *peer = g->estimator->find(g, to);
 	bool own_word = peer_echo_tick(peer, g->tick, proof_ticks(g) / 2) == peer->own_tick;
-	uint64_t since = own_word ? peer->spoke_ns : peer->heard_ns;
+	uint64_t since = own_word ? peer->own_advanced_ns : peer->advanced_ns;
 	uint64_t now = g->enforced->began_ns[g->tick % TICKS];
 	struct datagram_section section = {.origin = g->roster->ids[g->self]};
 	struct cursor begin = *cursor;

@@ -92,7 +92,7 @@ static enum gossip_verdict message_take(struct gossip *g, unsigned from,
 	if (proof_age(g, body) != UINT32_MAX)
 		peer_echoed(&c->peer, body->echo_tick);
 	if (header->counter == c->peer.counter)
-		peer_spoke(&c->peer, body->tick, g->tick, now_ns);
+		peer_note_own_tick(&c->peer, body->tick, g->tick, now_ns);
 	return GOSSIP_MESSAGE;
 }
 
@@ -319,7 +319,7 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	peer->key = header->key;
 	peer->unreadable = 0;
 	if (header->counter == peer->counter)
-		peer_spoke(peer, body->tick, g->tick, now_ns);
+		peer_note_own_tick(peer, body->tick, g->tick, now_ns);
 	if (header->counter == peer->counter)
 		proof_note_echo(g, peer, body);
 	if (age != UINT32_MAX) {
@@ -512,8 +512,9 @@ static bool two_starts_speak(
 	const struct gossip *g, const struct peer *watched, const struct peer *correspondent)
 {
 	return watched && correspondent && watched->proven && correspondent->proven &&
-	       watched->epoch != correspondent->epoch && is_recent(g, true, watched->spoke_tick) &&
-	       is_recent(g, true, correspondent->spoke_tick);
+	       watched->epoch != correspondent->epoch &&
+	       is_recent(g, true, watched->received_tick) &&
+	       is_recent(g, true, correspondent->received_tick);
 }
 
 enum gossip_doubt gossip_doubt(const struct gossip *g, unsigned i)

@@ -19,7 +19,7 @@ int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
 		mesh->peers[i].id = g->roster->ids[i];
-		mesh->peers[i].heard_ns = now_ns;
+		mesh->peers[i].advanced_ns = now_ns;
 		if (i != g->self)
 			mesh->order[k++] = i;
 	}
@@ -61,7 +61,7 @@ int mesh_regroup(struct mesh *mesh, const struct mesh *before, const struct goss
 	for (unsigned i = 0; i < n; i++) {
 		mesh->peers[i].id = map->roster->ids[i];
 		if (map->from[i] == GOSSIP_ADDED)
-			mesh->peers[i].heard_ns = map->now_ns;
+			mesh->peers[i].advanced_ns = map->now_ns;
 		mesh->n_active += mesh->peers[i].alive;
 	}
 	regroup_order(mesh, before, g, map);

@@ -569,7 +569,7 @@ static bool take_section(
 		estimator_implausible(g, teller);
 		return false;
 	}
-	peer_note_received(peer, section->tick, now_ns);
+	peer_note_reported_tick(peer, section->tick, now_ns);
 	return true;
 }
 

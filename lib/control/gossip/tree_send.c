@@ -46,7 +46,7 @@ bool tree_suspects(const struct gossip *g, const struct neighbour *e)
 	uint64_t quarter = tree_heartbeat_ns(g) / 4;
 
 	return e->peer.alive &&
-	       (t->now_ns - e->peer.heard_ns > SILENT_QUARTERS * quarter ||
+	       (t->now_ns - e->peer.advanced_ns > SILENT_QUARTERS * quarter ||
 		       t->now_ns - e->peer.confirmed_ns > UNHEARD_QUARTERS * quarter);
 }
 

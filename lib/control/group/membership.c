@@ -46,12 +46,12 @@ void peer_echoed(struct peer *peer, uint32_t tick)
 
 static bool claim_is_void(const struct peer_claim *claim, uint32_t tick, uint32_t wait)
 {
-	return claim->epoch == 0 || tick - claim->said >= wait;
+	return claim->epoch == 0 || tick - claim->claimed_tick >= wait;
 }
 
 static bool claim_is_refuted(const struct peer_claim *claim, uint32_t tick, uint32_t wait)
 {
-	return claim->was_sent && tick - claim->told >= wait;
+	return claim->was_sent && tick - claim->echoed_tick >= wait;
 }
 
 /* Returns the place of a new claim: a free one, or that of a refuted claim, or NULL. */
@@ -80,34 +80,34 @@ static struct peer_claim *find_claim(struct peer *peer, uint64_t epoch)
 	return NULL;
 }
 
-void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick, uint32_t wait,
+void peer_claim(struct peer *peer, const struct peer_claim *received, uint32_t tick, uint32_t wait,
 	struct prng *prng)
 {
-	struct peer_claim *claim = find_claim(peer, said->epoch);
+	struct peer_claim *claim = find_claim(peer, received->epoch);
 
 	if (!claim)
 		claim = room_for_claim(peer, tick, wait, prng);
 	if (!claim)
 		return;
-	if (claim->epoch != said->epoch || claim_is_void(claim, tick, wait))
-		*claim = *said;
-	claim->said = tick;
+	if (claim->epoch != received->epoch || claim_is_void(claim, tick, wait))
+		*claim = *received;
+	claim->claimed_tick = tick;
 	/* An echo of an old tick would prove nothing: a recording must not move the tick back. */
-	if (serial_newer(said->tick, claim->tick)) {
-		claim->tick = said->tick;
-		claim->speaks = said->speaks;
+	if (serial_newer(received->tick, claim->tick)) {
+		claim->tick = received->tick;
+		claim->speaks = received->speaks;
 	}
 }
 
 /* Returns the claim whose turn it is: of all claims, or of those never echoed; or NULL. */
 static struct peer_claim *claim_in_turn(
-	struct peer *peer, uint32_t tick, uint32_t wait, bool told_too)
+	struct peer *peer, uint32_t tick, uint32_t wait, bool echoed_too)
 {
 	for (unsigned i = 0; i < PEER_CLAIMS; i++) {
 		unsigned at = (peer->claim_turn + i) % PEER_CLAIMS;
 		struct peer_claim *claim = &peer->claims[at];
 
-		if (claim_is_void(claim, tick, wait) || (claim->was_sent && !told_too) ||
+		if (claim_is_void(claim, tick, wait) || (claim->was_sent && !echoed_too) ||
 			(peer->alive && claim_is_refuted(claim, tick, wait)))
 			continue;
 		peer->claim_turn = (uint8_t)((at + 1) % PEER_CLAIMS);
@@ -123,7 +123,7 @@ const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint3
 	if (!claim)
 		claim = claim_in_turn(peer, tick, wait, true);
 	if (claim && !claim->was_sent)
-		claim->told = tick;
+		claim->echoed_tick = tick;
 	if (claim)
 		claim->was_sent = true;
 	return claim;
@@ -137,12 +137,12 @@ void peer_accept(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_
 			sizeof(peer->retired) - sizeof(*peer->retired));
 		peer->retired[0] = (struct peer_retired){peer->epoch, peer->counter};
 		peer->replaced = peer->rival = peer->proven;
-		peer->rival_tick = peer->spoke_tick;
+		peer->rival_tick = peer->received_tick;
 	}
 	peer->known = true;
 	peer->epoch = epoch;
 	peer->tick = peer->own_tick = tick;
-	peer->heard_ns = peer->spoke_ns = now_ns;
+	peer->advanced_ns = peer->own_advanced_ns = now_ns;
 	peer->counter = 0;
 	peer->window = 0;
 	peer->confirmed = false;
@@ -157,17 +157,18 @@ void peer_proven(struct peer *peer, uint64_t counter)
 	peer->window = UINT64_MAX;
 }
 
-void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns)
+void peer_note_own_tick(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns)
 {
 	if (tick != peer->own_tick)
-		peer->spoke_ns = peer->heard_ns = now_ns;
+		peer->own_advanced_ns = peer->advanced_ns = now_ns;
 	peer->tick = peer->own_tick = tick;
-	peer->spoke_tick = our_tick;
+	peer->received_tick = our_tick;
 }
 
 uint32_t peer_echo_tick(const struct peer *peer, uint32_t our_tick, uint32_t silent)
 {
-	return peer->proven && our_tick - peer->spoke_tick < silent ? peer->own_tick : peer->tick;
+	return peer->proven && our_tick - peer->received_tick < silent ? peer->own_tick
+								       : peer->tick;
 }
 
 bool peer_can_be_at(
@@ -175,15 +176,15 @@ bool peer_can_be_at(
 {
 	if (!peer->proven || !serial_newer(tick, peer->own_tick))
 		return true;
-	return tick - peer->own_tick <= (now_ns - peer->spoke_ns + late_ns) / tick_ns;
+	return tick - peer->own_tick <= (now_ns - peer->own_advanced_ns + late_ns) / tick_ns;
 }
 
-void peer_note_received(struct peer *peer, uint32_t tick, uint64_t now_ns)
+void peer_note_reported_tick(struct peer *peer, uint32_t tick, uint64_t now_ns)
 {
 	if (!serial_newer(tick, peer->tick))
 		return;
 	peer->tick = tick;
-	peer->heard_ns = now_ns;
+	peer->advanced_ns = now_ns;
 }
 
 void peer_confirmed(struct peer *peer, uint64_t sent_ns)
@@ -207,7 +208,7 @@ bool peer_expire(struct peer *peer, uint64_t now_ns, uint64_t timeout_ns)
 	bool was = peer->alive;
 
 	peer->alive = peer->known && peer->confirmed &&
-		      within_timeout(peer->heard_ns, now_ns, timeout_ns) &&
+		      within_timeout(peer->advanced_ns, now_ns, timeout_ns) &&
 		      within_timeout(peer->confirmed_ns, now_ns, timeout_ns);
 	return peer->alive != was;
 }

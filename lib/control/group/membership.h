@@ -38,10 +38,10 @@ struct peer_speaks {
 
 /* A claimed epoch of a peer. Times are ticks of ours. */
 struct peer_claim {
-	uint64_t epoch; /* 0: none */
-	uint32_t tick;  /* newest claimed tick of that epoch */
-	uint32_t said;  /* when it was last claimed */
-	uint32_t told;  /* when it was first echoed */
+	uint64_t epoch;        /* 0: none */
+	uint32_t tick;         /* newest claimed tick of that epoch */
+	uint32_t claimed_tick; /* when it was last claimed */
+	uint32_t echoed_tick;  /* when it was first echoed */
 	bool was_sent;
 	struct peer_speaks speaks;
 };
@@ -57,12 +57,12 @@ struct peer {
 	bool known;  /* `epoch` is accepted */
 	bool alive;  /* active, at the last peer_expire() */
 	uint64_t epoch;
-	uint32_t tick;         /* newest tick of that epoch that has reached us, also by others */
-	uint32_t own_tick;     /* the newest that it has sent itself, once it is proven */
-	uint32_t spoke_tick;   /* ours, in which it last sent to us */
-	uint64_t spoke_ns;     /* when its own tick first arrived */
-	uint64_t heard_ns;     /* when the tick last advanced */
-	uint64_t confirmed_ns; /* when our newest tick that it confirmed was sent */
+	uint32_t tick;          /* newest tick of that epoch that has reached us, also by others */
+	uint32_t own_tick;      /* the newest that it has sent itself, once it is proven */
+	uint32_t received_tick; /* ours, in which it last sent to us */
+	uint64_t own_advanced_ns; /* when its own tick first arrived */
+	uint64_t advanced_ns;     /* when the tick last advanced */
+	uint64_t confirmed_ns;    /* when our newest tick that it confirmed was sent */
 	bool confirmed;
 	bool proven;      /* the peer has sent its epoch itself; others can report it before */
 	uint64_t counter; /* highest counter received directly */
@@ -106,7 +106,7 @@ void peer_echoed(struct peer *peer, uint32_t tick);
  * Notes a claim: the newest of each epoch. `wait` are the ticks after which a claim that is not
  * repeated is dropped, and one that was echoed is refuted. A random refuted claim makes room.
  */
-void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick, uint32_t wait,
+void peer_claim(struct peer *peer, const struct peer_claim *received, uint32_t tick, uint32_t wait,
 	struct prng *prng);
 
 /*
@@ -128,10 +128,10 @@ void peer_proven(struct peer *peer, uint64_t counter);
  * Notes the tick that the peer itself has sent in its newest datagram, which arrived in our tick.
  * It prevails over all earlier reports by others.
  */
-void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns);
+void peer_note_own_tick(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns);
 
 /* Notes a tick of the accepted epoch that others report. */
-void peer_note_received(struct peer *peer, uint32_t tick, uint64_t now_ns);
+void peer_note_reported_tick(struct peer *peer, uint32_t tick, uint64_t now_ns);
 
 /*
  * Returns true if the peer can have reached that tick since the last tick that it sent. Its last

@@ -253,7 +253,7 @@ TEST(test_how_far_on)
 		begin_group(&w, &params);
 		g = w.nodes[0].gossip;
 		victim = gossip_peer(g, VICTIM);
-		most = (uint32_t)((w.now_ns - victim->spoke_ns + gossip_timeout(g)) /
+		most = (uint32_t)((w.now_ns - victim->own_advanced_ns + gossip_timeout(g)) /
 				  rows[i].least_ns);
 		section.origin = w.roster->ids[VICTIM];
 		section.epoch = victim->epoch;

@@ -9,9 +9,9 @@
 
 static void claim(struct peer *peer, uint64_t epoch, uint32_t tick, struct prng *prng)
 {
-	struct peer_claim said = {.epoch = epoch, .tick = (uint32_t)epoch};
+	struct peer_claim received = {.epoch = epoch, .tick = (uint32_t)epoch};
 
-	peer_claim(peer, &said, tick, WAIT, prng);
+	peer_claim(peer, &received, tick, WAIT, prng);
 }
 
 static bool is_claimed(const struct peer *peer, uint64_t epoch)
@@ -157,17 +157,17 @@ TEST(test_its_own_word)
 
 	peer_accept(&peer, 1, 100, 1000);
 	peer_proven(&peer, 1);
-	peer_spoke(&peer, 100, 7, 1000);
-	peer_note_received(&peer, 120, 1500);
+	peer_note_own_tick(&peer, 100, 7, 1000);
+	peer_note_reported_tick(&peer, 120, 1500);
 	assert_int_equal(peer.tick, 120);
-	assert_int_equal(peer.heard_ns, 1500);
+	assert_int_equal(peer.advanced_ns, 1500);
 	assert_int_equal(peer_echo_tick(&peer, 8, 2), 100);
 	assert_int_equal(peer_echo_tick(&peer, 9, 2), 120);
-	peer_spoke(&peer, 101, 9, 2000);
+	peer_note_own_tick(&peer, 101, 9, 2000);
 	assert_int_equal(peer.tick, 101);
-	assert_int_equal(peer.heard_ns, 2000);
-	peer_spoke(&peer, 101, 10, 3000); /* another datagram of that tick: no news of it */
-	assert_int_equal(peer.heard_ns, 2000);
+	assert_int_equal(peer.advanced_ns, 2000);
+	peer_note_own_tick(&peer, 101, 10, 3000); /* another datagram of that tick: no news of it */
+	assert_int_equal(peer.advanced_ns, 2000);
 }
 
 TEST(test_how_far_it_can_be)
@@ -177,7 +177,7 @@ TEST(test_how_far_it_can_be)
 	peer_accept(&peer, 1, UINT32_MAX - 1, 1000);
 	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* without information */
 	peer_proven(&peer, 1);
-	peer_spoke(&peer, UINT32_MAX, 0, 2000);
+	peer_note_own_tick(&peer, UINT32_MAX, 0, 2000);
 	assert_true(peer_can_be_at(&peer, UINT32_MAX - 5, 2000, 0, 10));
 	assert_true(peer_can_be_at(&peer, 4, 2000, 50, 10));
 	assert_false(peer_can_be_at(&peer, 5, 2000, 50, 10));
@@ -192,7 +192,7 @@ TEST(test_how_far_it_can_be)
 TEST(test_who_counts)
 {
 	static const struct {
-		uint64_t heard_ns, confirmed_ns;
+		uint64_t advanced_ns, confirmed_ns;
 		bool counts;
 	} rows[] = {
 		{901, 901, true},
@@ -203,13 +203,13 @@ TEST(test_who_counts)
 	};
 
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		struct peer peer = {.heard_ns = 1000}; /* the initial state */
+		struct peer peer = {.advanced_ns = 1000}; /* the initial state */
 
 		peer_confirmed(&peer, 1000);
 		assert_false(peer_expire(&peer, 1000, 100)); /* there is no peer */
 		peer = (struct peer){0};
-		peer_accept(&peer, 1, 0, rows[i].heard_ns);
-		assert_false(peer_expire(&peer, rows[i].heard_ns, 100)); /* not confirmed */
+		peer_accept(&peer, 1, 0, rows[i].advanced_ns);
+		assert_false(peer_expire(&peer, rows[i].advanced_ns, 100)); /* not confirmed */
 		peer_confirmed(&peer, rows[i].confirmed_ns);
 		peer_confirmed(&peer, rows[i].confirmed_ns - 1); /* late */
 		assert_int_equal(peer_expire(&peer, 1000, 100), rows[i].counts);

@@ -98,7 +98,7 @@ TEST(test_peer)
 	peer = (struct peer *)(uintptr_t)gossip_peer(limiter_gossip(w->inst.limiter), 2);
 	peer->known = true;
 	peer->alive = true;
-	peer->heard_ns = NOW - 1500 * MS_NS;
+	peer->advanced_ns = NOW - 1500 * MS_NS;
 	peer->confirmed = true;
 	peer->confirmed_ns = NOW - 2500 * MS_NS;
 	peer->restarts = 3;
