@@ -28,9 +28,9 @@ bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand
 	return g->demand_max == 0 || (fabsf(demand) <= most && fabsf(weight) <= most);
 }
 
-void estimator_implausible(struct gossip *g, unsigned teller)
+void estimator_implausible(struct gossip *g, unsigned sender)
 {
-	struct peer *peer = g->estimator->find(g, teller);
+	struct peer *peer = g->estimator->find(g, sender);
 
 	g->counters.implausible++;
 	if (peer)

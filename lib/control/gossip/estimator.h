@@ -110,8 +110,8 @@ struct estimator {
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
 
 	/* Writes the values of one peer, see gossip_reported_sum(). NULL: it keeps only sums. */
-	bool (*told)(
-		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told);
+	bool (*reported_sum)(
+		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *values);
 	unsigned (*alive)(const struct gossip *g);
 	unsigned (*silent)(const struct gossip *g); /* at the last tick */
 
@@ -122,7 +122,7 @@ struct estimator {
 	uint64_t (*spread)(const struct gossip *g);
 
 	/* Returns true if this limiter has ever set its record of the policy. */
-	bool (*said)(const struct gossip *g, unsigned policy);
+	bool (*has_record)(const struct gossip *g, unsigned policy);
 
 	/* Moves the state of policies; g->policies is still the old one. Returns 0 or -ENOMEM. */
 	int (*update)(struct gossip *g, const struct remap *map);
@@ -178,7 +178,7 @@ static inline void estimator_looks(const struct gossip *g, unsigned n)
 bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand, float weight);
 
 /* Counts an impossible value that this limiter sent, and that is rejected. */
-void estimator_implausible(struct gossip *g, unsigned teller);
+void estimator_implausible(struct gossip *g, unsigned sender);
 
 /* Returns true if the value is finite and not negative, like every rate and weight. */
 bool estimator_rate_valid(float value);
@@ -210,7 +210,7 @@ struct echo {
 };
 
 /* Result for the waiting part: it still waits, it has arrived, or it can be lost. */
-enum echo_verdict { ECHO_WAIT, ECHO_HEARD, ECHO_UNHEARD };
+enum echo_verdict { ECHO_WAIT, ECHO_ARRIVED, ECHO_MISSING };
 
 /* Gathers news that is sent in this tick. */
 static inline void echo_gather(struct echo *echo, uint32_t tick)
@@ -220,7 +220,7 @@ static inline void echo_gather(struct echo *echo, uint32_t tick)
 	echo->gathered = true;
 }
 
-/* Takes the echo of a tick. After ECHO_HEARD and ECHO_UNHEARD nothing waits any more. */
+/* Takes the echo of a tick. After ECHO_ARRIVED and ECHO_MISSING nothing waits any more. */
 static inline enum echo_verdict echo_take(struct echo *echo, uint32_t tick)
 {
 	if (echo->any && !serial_newer(tick, echo->newest))
@@ -234,8 +234,8 @@ static inline enum echo_verdict echo_take(struct echo *echo, uint32_t tick)
 	if (!echo->waiting || serial_newer(echo->waits_to, tick))
 		return ECHO_WAIT;
 	echo->waiting = false;
-	return echo->any_left && !serial_newer(echo->waits_from, echo->left) ? ECHO_UNHEARD
-									     : ECHO_HEARD;
+	return echo->any_left && !serial_newer(echo->waits_from, echo->left) ? ECHO_MISSING
+									     : ECHO_ARRIVED;
 }
 
 /* Moves news gathered up to this tick to the waiting part, if that is empty. True: moved. */

@@ -435,7 +435,8 @@ struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
 bool gossip_reported_sum(
 	const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *values)
 {
-	return g->estimator->told && peer != g->self && g->estimator->told(g, policy, peer, values);
+	return g->estimator->reported_sum && peer != g->self &&
+	       g->estimator->reported_sum(g, policy, peer, values);
 }
 
 bool gossip_reports_news(const struct gossip *g)

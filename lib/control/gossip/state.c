@@ -49,11 +49,11 @@
 #define WORD_BITS 64
 
 /*
- * A record that others report must have a version newer than `said`: the origin's own reports have
- * replaced those up to it.
+ * A record that others report must have a version newer than `outdated_version`: the origin's own
+ * reports have replaced those up to it.
  */
 struct state_entry {
-	uint32_t version, said;
+	uint32_t version, outdated_version;
 	float demand, weight;
 	bool present;
 	bool relayed;  /* received from others, not from its origin */
@@ -85,7 +85,7 @@ struct send_turn {
 	uint64_t bits;      /* still to be written of the present word */
 	unsigned refresh;   /* records still to be refreshed */
 	unsigned looks;     /* records still to be examined for that */
-	bool begun, unsaid; /* unsaid: there was no room for all */
+	bool begun, unsent; /* unsent: there was no room for all */
 };
 
 struct state {
@@ -220,13 +220,13 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 {
 	struct state *s = g->own;
 	struct state_entry *own = entry_of(g, policy, g->self);
-	struct announced *told = &s->announced[policy];
+	struct announced *announced = &s->announced[policy];
 
 	if (own->present && own->demand == demand && own->weight == weight)
 		return;
-	if (!own->present || state_changed_enough(told->weight, weight) ||
-		(state_changed_enough(told->demand, demand) &&
-			fabsf(told->demand - demand) >= CHANGED_LEAST)) {
+	if (!own->present || state_changed_enough(announced->weight, weight) ||
+		(state_changed_enough(announced->demand, demand) &&
+			fabsf(announced->demand - demand) >= CHANGED_LEAST)) {
 		struct pending *row = pending_of(g, policy / WORD_BITS, 0);
 		uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
 
@@ -236,8 +236,8 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 			row[i].once |= bit;
 			row[i].again &= ~bit;
 		}
-		told->demand = demand;
-		told->weight = weight;
+		announced->demand = demand;
+		announced->weight = weight;
 	}
 	own->present = true;
 	own->version = g->tick + 1; /* the record is sent in the next tick */
@@ -437,16 +437,17 @@ static void state_forget(struct gossip *g, unsigned origin)
 
 /* A report about the origin at one of its ticks, by itself or by another limiter. */
 struct gossip_word {
-	unsigned teller, origin;
+	unsigned sender, origin;
 	uint32_t tick;
 };
 
 /* Returns true if the origin itself sent the report, in its newest tick. */
-static bool is_own_word(const struct gossip *g, const struct gossip_word *told)
+static bool is_own_word(const struct gossip *g, const struct gossip_word *report)
 {
 	const struct state *s = g->own;
 
-	return told->teller == told->origin && told->tick == s->mesh.peers[told->origin].own_tick;
+	return report->sender == report->origin &&
+	       report->tick == s->mesh.peers[report->origin].own_tick;
 }
 
 static bool entry_is(const struct state_entry *entry, const struct datagram_record *record)
@@ -459,35 +460,35 @@ static bool entry_is(const struct state_entry *entry, const struct datagram_reco
  * The newest report by the origin itself prevails over all earlier reports. Among reports by others
  * and late ones, the newest version prevails.
  */
-static bool record_replaces(const struct gossip *g, const struct gossip_word *told,
+static bool record_replaces(const struct gossip *g, const struct gossip_word *report,
 	const struct state_entry *entry, const struct datagram_record *record)
 {
 	if (!entry->present)
 		return true;
-	if (is_own_word(g, told))
+	if (is_own_word(g, report))
 		return entry->relayed || !entry_is(entry, record);
 	return serial_newer(record->version, entry->version) &&
-	       serial_newer(record->version, entry->said);
+	       serial_newer(record->version, entry->outdated_version);
 }
 
 /*
  * Notes that the origin has sent its record itself. Reports by others count only if they are newer,
  * and a contradicted report cannot return.
  */
-static void note_own_word(struct state_entry *entry, const struct gossip_word *told,
+static void note_own_word(struct state_entry *entry, const struct gossip_word *report,
 	const struct datagram_record *record)
 {
-	if (!entry->present || serial_newer(told->tick, entry->said))
-		entry->said = told->tick;
+	if (!entry->present || serial_newer(report->tick, entry->outdated_version))
+		entry->outdated_version = report->tick;
 	if (entry->present && entry->relayed && !entry_is(entry, record) &&
-		serial_newer(entry->version, entry->said))
-		entry->said = entry->version;
+		serial_newer(entry->version, entry->outdated_version))
+		entry->outdated_version = entry->version;
 }
 
-static void set_entry(struct gossip *g, unsigned policy, const struct gossip_word *told,
+static void set_entry(struct gossip *g, unsigned policy, const struct gossip_word *report,
 	const struct datagram_record *record)
 {
-	struct state_entry *entry = entry_of(g, policy, told->origin);
+	struct state_entry *entry = entry_of(g, policy, report->origin);
 	uint8_t fresh = entry_is(entry, record) ? entry->fresh : relay_fresh(g);
 
 	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
@@ -497,25 +498,27 @@ static void set_entry(struct gossip *g, unsigned policy, const struct gossip_wor
 		 * A peer that sends its first record of a policy might just have got the policy,
 		 * and have dropped our earlier record of it. So ours is news to it.
 		 */
-		pending_of(g, policy / WORD_BITS, told->origin)->once |= UINT64_C(1)
-									 << policy % WORD_BITS;
+		pending_of(g, policy / WORD_BITS, report->origin)->once |= UINT64_C(1)
+									   << policy % WORD_BITS;
 	}
 	if (fresh)
-		relayed_of(g, told->origin)[policy / WORD_BITS] |= UINT64_C(1)
-								   << policy % WORD_BITS;
+		relayed_of(g, report->origin)[policy / WORD_BITS] |= UINT64_C(1)
+								     << policy % WORD_BITS;
 	*entry = (struct state_entry){
 		.version = record->version,
-		.said = entry->present || is_own_word(g, told) ? entry->said : record->version,
+		.outdated_version = entry->present || is_own_word(g, report)
+					    ? entry->outdated_version
+					    : record->version,
 		.demand = record->demand,
 		.weight = record->weight,
 		.present = true,
-		.relayed = told->teller != told->origin,
+		.relayed = report->sender != report->origin,
 		.fresh = fresh,
 	};
 }
 
 static void take_record(
-	struct gossip *g, const struct gossip_word *told, const struct datagram_record *record)
+	struct gossip *g, const struct gossip_word *report, const struct datagram_record *record)
 {
 	unsigned policy = id_table_find(g->policies, record->policy);
 	struct state_entry *entry;
@@ -524,40 +527,40 @@ static void take_record(
 		g->counters.unknown_policy++;
 		return;
 	}
-	if (ahead_of(record->version, told->tick) ||
+	if (ahead_of(record->version, report->tick) ||
 		!estimator_plausible(g, 1, record->demand, record->weight)) {
-		estimator_implausible(g, told->teller);
+		estimator_implausible(g, report->sender);
 		return;
 	}
-	entry = entry_of(g, policy, told->origin);
-	if (is_own_word(g, told))
-		note_own_word(entry, told, record);
-	if (record_replaces(g, told, entry, record))
-		set_entry(g, policy, told, record);
+	entry = entry_of(g, policy, report->origin);
+	if (is_own_word(g, report))
+		note_own_word(entry, report, record);
+	if (record_replaces(g, report, entry, record))
+		set_entry(g, policy, report, record);
 }
 
 static void take_records(
-	struct gossip *g, struct cursor *cursor, unsigned n, const struct gossip_word *told)
+	struct gossip *g, struct cursor *cursor, unsigned n, const struct gossip_word *report)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct datagram_record record;
 
 		datagram_read_record(cursor, &record);
-		if (told->origin < g->roster->n)
-			take_record(g, told, &record);
+		if (report->origin < g->roster->n)
+			take_record(g, report, &record);
 	}
 }
 
 /* Checks a section about another limiter, notes its tick; returns true if its records count. */
 static bool take_section(
-	struct gossip *g, unsigned teller, const struct datagram_section *section, uint64_t now_ns)
+	struct gossip *g, unsigned sender, const struct datagram_section *section, uint64_t now_ns)
 {
 	unsigned origin = roster_find(g->roster, section->origin);
 	uint64_t least = g->tick_ns < TICK_LEAST ? g->tick_ns : TICK_LEAST;
 	struct state *s = g->own;
 	struct peer *peer;
 
-	if (origin == g->roster->n || origin == g->self || origin == teller || section->epoch == 0)
+	if (origin == g->roster->n || origin == g->self || origin == sender || section->epoch == 0)
 		return false;
 	peer = &s->mesh.peers[origin];
 	/* Reports by others can introduce a peer; only the peer itself can report its restart. */
@@ -566,22 +569,25 @@ static bool take_section(
 	if (peer->epoch != section->epoch)
 		return false;
 	if (!peer_can_be_at(peer, section->tick, now_ns, mesh_timeout_ns(g), least)) {
-		estimator_implausible(g, teller);
+		estimator_implausible(g, sender);
 		return false;
 	}
 	peer_note_reported_tick(peer, section->tick, now_ns);
 	return true;
 }
 
-/* Ends the wait for an echo: unheard news becomes news again. advance: gathered news waits next. */
-static void follow_news(struct gossip *g, unsigned peer, bool unheard, bool advance)
+/*
+ * Ends the wait for an echo. missing: the waiting news becomes news again. advance: gathered news
+ * waits next.
+ */
+static void follow_news(struct gossip *g, unsigned peer, bool missing, bool advance)
 {
 	struct state *s = g->own;
 
 	for (unsigned w = 0; w < s->n_words; w++) {
 		struct pending *pending = pending_of(g, w, peer);
 
-		if (unheard)
+		if (missing)
 			pending->once |= pending->waiting;
 		pending->waiting = advance ? pending->gathered : 0;
 		if (advance)
@@ -601,29 +607,29 @@ static void take_echo(struct gossip *g, const struct datagram_body *body, unsign
 	verdict = echo_take(echo, body->echo_tick);
 	advance = echo_advance(echo, g->tick);
 	if (verdict != ECHO_WAIT || advance)
-		follow_news(g, from, verdict == ECHO_UNHEARD, advance);
+		follow_news(g, from, verdict == ECHO_MISSING, advance);
 }
 
 static void state_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
 	unsigned from, uint64_t now_ns)
 {
-	struct gossip_word said = {.teller = from, .origin = from, .tick = body->tick};
+	struct gossip_word own_report = {.sender = from, .origin = from, .tick = body->tick};
 
 	take_echo(g, body, from);
-	take_records(g, &cursor, body->n_records, &said);
+	take_records(g, &cursor, body->n_records, &own_report);
 	while (cursor_left(&cursor) > 0) {
 		struct datagram_section section;
-		struct gossip_word told = {.teller = from, .origin = g->roster->n};
+		struct gossip_word report = {.sender = from, .origin = g->roster->n};
 
 		datagram_read_section(&cursor, &section);
 		if (section.origin == g->roster->ids[from]) {
 			enforced_take(g, &cursor, &section, body, from, now_ns);
 			continue;
 		}
-		told.tick = section.tick;
+		report.tick = section.tick;
 		if (take_section(g, from, &section, now_ns))
-			told.origin = roster_find(g->roster, section.origin);
-		take_records(g, &cursor, section.n_records, &told);
+			report.origin = roster_find(g->roster, section.origin);
+		take_records(g, &cursor, section.n_records, &report);
 	}
 }
 
@@ -677,13 +683,13 @@ static struct gossip_sum state_sum(const struct gossip *g, unsigned policy)
 	return sum;
 }
 
-static bool state_told(
-	const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told)
+static bool state_reported_sum(
+	const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *values)
 {
 	const struct state *s = g->own;
 	const struct state_entry *entry = entry_of(g, policy, peer);
 
-	*told = (struct gossip_sum){.weight = entry->weight, .demand = entry->demand};
+	*values = (struct gossip_sum){.weight = entry->weight, .demand = entry->demand};
 	return s->mesh.peers[peer].alive && entry->present;
 }
 
@@ -715,7 +721,7 @@ static unsigned state_next(struct gossip *g)
 	struct state *s = g->own;
 	unsigned to;
 
-	if (s->turn.begun && s->turn.unsaid && s->turn.datagrams > 0)
+	if (s->turn.begun && s->turn.unsent && s->turn.datagrams > 0)
 		return s->turn.to;
 	to = mesh_next(&s->mesh, g);
 	if (to < g->roster->n)
@@ -729,11 +735,11 @@ static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to
 	uint16_t n = 0;
 
 	(void)version; /* the formats are alike here */
-	s->turn.unsaid = !write_state_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
+	s->turn.unsent = !write_state_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
 	s->turn.datagrams--;
-	if (!sends_all(g) && !s->turn.unsaid)
+	if (!sends_all(g) && !s->turn.unsent)
 		write_sections(g, cursor, to);
-	if (!s->turn.unsaid)
+	if (!s->turn.unsent)
 		enforced_write(g, cursor, to);
 	return n;
 }
@@ -772,7 +778,7 @@ static uint64_t state_spread(const struct gossip *g)
 	return 0;
 }
 
-static bool state_said(const struct gossip *g, unsigned policy)
+static bool state_has_record(const struct gossip *g, unsigned policy)
 {
 	return entry_of(g, policy, g->self)->present;
 }
@@ -873,12 +879,12 @@ const struct estimator estimator_state = {
 	.check = state_check,
 	.take = state_take,
 	.sum = state_sum,
-	.told = state_told,
+	.reported_sum = state_reported_sum,
 	.alive = state_alive,
 	.silent = state_silent,
 	.silence = mesh_timeout_ns,
 	.spread = state_spread,
-	.said = state_said,
+	.has_record = state_has_record,
 	.update = state_update,
 	.regroup = state_regroup,
 	.reports_news = true,

@@ -183,7 +183,7 @@ static void expire_tree_links(struct gossip *g)
 		else if (!e->peer.alive)
 			end_link(g, e, counted);
 		/* Not earlier, or an echo in a recorded datagram might still be recent. */
-		if ((int64_t)(now - e->spoke_ns) > 2 * (int64_t)silence) {
+		if ((int64_t)(now - e->received_ns) > 2 * (int64_t)silence) {
 			set_link_watched(g, e, false);
 			tree_drop_sums(g, e);
 			table_drop(&t->table, i);
@@ -243,12 +243,13 @@ static bool is_ready(const struct gossip *g, const struct neighbour *target)
 
 	if (target->link != DATAGRAM_DOWN)
 		return false;
-	if (!parent || !parent->heard || (g->tick - t->target_tick) * g->tick_ns >= tree_silence(g))
+	if (!parent || !parent->received_sums ||
+		(g->tick - t->target_tick) * g->tick_ns >= tree_silence(g))
 		return true;
 	if (target->holds)
 		return false;
 	for (unsigned i = 0; i < g->policies->n; i++)
-		if (target->heard[i].count < parent->heard[i].count)
+		if (target->received_sums[i].count < parent->received_sums[i].count)
 			return false;
 	return true;
 }
@@ -317,12 +318,12 @@ static void keep_outbox(struct gossip *g, struct neighbour *e)
 		neighbour_unlink(e);
 		return;
 	}
-	if (!e->said) {
+	if (!e->outbox) {
 		/* In ms, so that it is newer than all before: fewer datagrams are sent. */
-		e->said = outbox_create(g->policies->n, (uint32_t)(t->now_ns / MS_NS));
-		t->all_dirty |= e->said != NULL;
+		e->outbox = outbox_create(g->policies->n, (uint32_t)(t->now_ns / MS_NS));
+		t->all_dirty |= e->outbox != NULL;
 	}
-	if (e->said)
+	if (e->outbox)
 		set_link_watched(g, e, true);
 }
 
@@ -381,9 +382,9 @@ static uint16_t tree_write(struct gossip *g, struct cursor *cursor, unsigned to,
 
 	if (e)
 		edge.received = e->received;
-	if (e && e->said) {
+	if (e && e->outbox) {
 		edge.link = is_child(g->own, e) ? DATAGRAM_DOWN : DATAGRAM_UP;
-		edge.sequence = ++e->said->sequence;
+		edge.sequence = ++e->outbox->sequence;
 		edge.asks = tree_suspects(g, e);
 		edge.holds = tree_holds(g, e);
 	}
@@ -433,12 +434,12 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 		g->changes++; /* one that is watched may have made room */
 		t->all_dirty = true;
 	}
-	e->spoke_ns = now_ns;
+	e->received_ns = now_ns;
 	/*
 	 * A peer that probes us gets an answer. So does a peer without an accepted epoch, to prove
 	 * its own without delay.
 	 */
-	if ((is_child(t, e) && !e->said) || !e->peer.known)
+	if ((is_child(t, e) && !e->outbox) || !e->peer.known)
 		e->answer = true;
 	return &e->peer;
 }
@@ -472,13 +473,13 @@ static bool tree_check(
 
 /* Returns a neighbour's view of the edge if our view allows it, otherwise DATAGRAM_APART. */
 static enum datagram_link link_agreed(
-	const struct tree *t, const struct neighbour *e, enum datagram_link said)
+	const struct tree *t, const struct neighbour *e, enum datagram_link reported)
 {
 	if (is_child(t, e))
-		return said == DATAGRAM_UP ? DATAGRAM_UP : DATAGRAM_APART;
+		return reported == DATAGRAM_UP ? DATAGRAM_UP : DATAGRAM_APART;
 	if (e->position != t->parent && e->position != t->target)
 		return DATAGRAM_APART;
-	return said == DATAGRAM_DOWN ? DATAGRAM_DOWN : DATAGRAM_APART;
+	return reported == DATAGRAM_DOWN ? DATAGRAM_DOWN : DATAGRAM_APART;
 }
 
 /* Notes a datagram whose sums are taken, for the next report. */
@@ -500,17 +501,17 @@ static void take_report(
 	struct gossip *g, struct neighbour *e, const struct datagram_received *received)
 {
 	struct tree *t = g->own;
-	struct outbox *said = e->said;
+	struct outbox *outbox = e->outbox;
 
-	if (said->reported && said->generation != received->generation) {
+	if (outbox->has_reported && outbox->generation != received->generation) {
 		neighbour_unlink(e);
 		t->all_dirty = true;
 		return;
 	}
-	said->reported = true;
-	said->generation = received->generation;
+	outbox->has_reported = true;
+	outbox->generation = received->generation;
 	if (received->window)
-		outbox_report(said, received);
+		outbox_report(outbox, received);
 }
 
 static void tree_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
@@ -518,32 +519,32 @@ static void tree_take(struct gossip *g, struct cursor cursor, const struct datag
 {
 	struct neighbour *e = neighbour_of(g, from);
 	struct datagram_edge edge;
-	enum datagram_link said, link;
+	enum datagram_link reported, link;
 
 	(void)now_ns;
 	/* Datagrams of one tick may have any order. One of an older tick was overtaken. */
 	if (body->tick != e->peer.tick)
 		return;
 	datagram_read_edge(&cursor, &edge, body->version);
-	said = (enum datagram_link)edge.link;
-	link = link_agreed(g->own, e, said);
+	reported = (enum datagram_link)edge.link;
+	link = link_agreed(g->own, e, reported);
 	if (link == DATAGRAM_APART) {
 		/* The peer treats the edge as a link that is none, or has ended or lost one. */
-		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
+		e->answer |= reported != DATAGRAM_APART || e->link != DATAGRAM_APART;
 		set_link_watched(g, e, false);
 		end_link(g, e, link_is_counted(g->own, e));
 		return;
 	}
-	if (!e->heard)
-		e->heard = calloc((size_t)g->policies->n + 1, sizeof(*e->heard));
-	if (!e->heard)
+	if (!e->received_sums)
+		e->received_sums = calloc((size_t)g->policies->n + 1, sizeof(*e->received_sums));
+	if (!e->received_sums)
 		return;
 	e->answer |= edge.asks || e->link != link;
 	e->link = link;
 	e->holds = edge.holds;
 	if (body->version >= DATAGRAM_REPORTS)
 		note_sequence(&e->received, edge.sequence);
-	if (body->version >= DATAGRAM_REPORTS && e->said)
+	if (body->version >= DATAGRAM_REPORTS && e->outbox)
 		take_report(g, e, &edge.received);
 	tree_take_sums(g, cursor, body->n_records, e, from);
 }
@@ -581,7 +582,7 @@ static unsigned tree_silent(const struct gossip *g)
 	return silent;
 }
 
-static bool tree_said(const struct gossip *g, unsigned policy)
+static bool tree_has_record(const struct gossip *g, unsigned policy)
 {
 	const struct tree *t = g->own;
 
@@ -590,8 +591,8 @@ static bool tree_said(const struct gossip *g, unsigned policy)
 
 /* The state of a tree for other policies. */
 struct moved {
-	struct part *own, **heard;
-	struct outbox **said;
+	struct part *own, **received_sums;
+	struct outbox **outboxes;
 	float *limits;
 	uint64_t *dirty;
 };
@@ -604,15 +605,18 @@ static bool moved_alloc(struct moved *m, const struct gossip *g, const struct re
 	m->own = remap_rows(map, t->own, sizeof(*m->own));
 	m->limits = remap_rows(map, t->limits, sizeof(*m->limits));
 	m->dirty = calloc(bitmap_words(map->n), sizeof(*m->dirty));
-	m->heard = calloc(t->table.n + 1, sizeof(struct part *));
-	m->said = calloc(t->table.n + 1, sizeof(struct outbox *));
-	complete = m->own && m->limits && m->dirty && m->heard && m->said;
+	m->received_sums = calloc(t->table.n + 1, sizeof(struct part *));
+	m->outboxes = calloc(t->table.n + 1, sizeof(struct outbox *));
+	complete = m->own && m->limits && m->dirty && m->received_sums && m->outboxes;
 	for (unsigned i = 0; complete && i < t->table.n; i++) {
 		const struct neighbour *e = t->table.at[i];
 
-		m->heard[i] = e->heard ? remap_rows(map, e->heard, sizeof(struct part)) : NULL;
-		m->said[i] = e->said ? outbox_remap(e->said, map) : NULL;
-		complete = !e->heard == !m->heard[i] && !e->said == !m->said[i];
+		m->received_sums[i] = e->received_sums ? remap_rows(map, e->received_sums,
+								 sizeof(struct part))
+						       : NULL;
+		m->outboxes[i] = e->outbox ? outbox_remap(e->outbox, map) : NULL;
+		complete = !e->received_sums == !m->received_sums[i] &&
+			   !e->outbox == !m->outboxes[i];
 	}
 	return complete;
 }
@@ -620,16 +624,16 @@ static bool moved_alloc(struct moved *m, const struct gossip *g, const struct re
 static void moved_free(struct moved *m, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (m->heard)
-			free(m->heard[i]);
-		if (m->said)
-			free(m->said[i]);
+		if (m->received_sums)
+			free(m->received_sums[i]);
+		if (m->outboxes)
+			free(m->outboxes[i]);
 	}
 	free(m->own);
 	free(m->limits);
 	free(m->dirty);
-	free(m->heard);
-	free(m->said);
+	free(m->received_sums);
+	free(m->outboxes);
 }
 
 static int tree_update(struct gossip *g, const struct remap *map)
@@ -650,13 +654,13 @@ static int tree_update(struct gossip *g, const struct remap *map)
 		moved.dirty = old.dirty;
 		for (unsigned i = 0; i < t->table.n; i++) {
 			struct neighbour *e = t->table.at[i];
-			struct part *heard = e->heard;
-			struct outbox *said = e->said;
+			struct part *received_sums = e->received_sums;
+			struct outbox *outbox = e->outbox;
 
-			e->heard = moved.heard[i];
-			e->said = moved.said[i];
-			moved.heard[i] = heard;
-			moved.said[i] = said;
+			e->received_sums = moved.received_sums[i];
+			e->outbox = moved.outboxes[i];
+			moved.received_sums[i] = received_sums;
+			moved.outboxes[i] = outbox;
 		}
 	}
 	moved_free(&moved, t->table.n);
@@ -760,7 +764,7 @@ const struct estimator estimator_tree = {
 	.silent = tree_silent,
 	.silence = tree_silence,
 	.spread = tree_spread,
-	.said = tree_said,
+	.has_record = tree_has_record,
 	.update = tree_update,
 	.regroup = tree_regroup,
 	.reports_news = true,

@@ -60,8 +60,9 @@ static inline unsigned tree_others(const struct gossip *g)
 /* Returns true if the neighbour's sums are part of ours. */
 static inline bool link_is_counted(const struct tree *t, const struct neighbour *e)
 {
-	return e->heard && (e->held_until_ns ||
-				   (e->peer.alive && (is_child(t, e) || e->position == t->parent)));
+	return e->received_sums &&
+	       (e->held_until_ns ||
+		       (e->peer.alive && (is_child(t, e) || e->position == t->parent)));
 }
 
 /* Holds the sums received from a neighbour until then; with 0 they are live again. */

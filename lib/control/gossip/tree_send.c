@@ -25,8 +25,8 @@
 #define SUSPECT_BEATS 10
 
 /* Quarters of heartbeats until a neighbour is a suspect, by its silence or by a missing echo. */
-#define SILENT_QUARTERS  6
-#define UNHEARD_QUARTERS 10
+#define SILENT_QUARTERS      6
+#define UNCONFIRMED_QUARTERS 10
 
 uint64_t tree_heartbeat_ns(const struct gossip *g)
 {
@@ -47,7 +47,7 @@ bool tree_suspects(const struct gossip *g, const struct neighbour *e)
 
 	return e->peer.alive &&
 	       (t->now_ns - e->peer.advanced_ns > SILENT_QUARTERS * quarter ||
-		       t->now_ns - e->peer.confirmed_ns > UNHEARD_QUARTERS * quarter);
+		       t->now_ns - e->peer.confirmed_ns > UNCONFIRMED_QUARTERS * quarter);
 }
 
 void tree_pace(struct gossip *g, struct neighbour *e)
@@ -62,24 +62,24 @@ void tree_pace(struct gossip *g, struct neighbour *e)
 	e->paced_ns = t->now_ns;
 	if (e->credit_ns > BURST * SPACING_NS)
 		e->credit_ns = BURST * SPACING_NS;
-	if (e->said && outbox_waits(e->said, NEWS_LARGE))
+	if (e->outbox && outbox_waits(e->outbox, NEWS_LARGE))
 		needed = 1;
-	else if (e->said && needed == 0 && outbox_waits(e->said, NEWS_SMALL))
+	else if (e->outbox && needed == 0 && outbox_waits(e->outbox, NEWS_SMALL))
 		needed = 2;
 	/* While there is no answer to UP, this limiter might have no parent at all. */
 	if (tree_suspects(g, e) || e->link == DATAGRAM_APART)
 		beat /= SUSPECT_BEATS;
-	if (!(e->said && t->now_ns - e->sent_ns >= beat) &&
+	if (!(e->outbox && t->now_ns - e->sent_ns >= beat) &&
 		!(needed && e->credit_ns >= needed * SPACING_NS))
 		return;
 	e->answer = false;
 	e->sent_ns = t->now_ns;
 	e->credit_ns -= e->credit_ns < SPACING_NS ? e->credit_ns : SPACING_NS;
 	e->due = true;
-	if (!e->said)
+	if (!e->outbox)
 		return;
-	e->more = (e->said->complete ? TURN_DATAGRAMS : FULL_DATAGRAMS) - 1;
-	outbox_begin(e->said);
+	e->more = (e->outbox->complete ? TURN_DATAGRAMS : FULL_DATAGRAMS) - 1;
+	outbox_begin(e->outbox);
 }
 
 bool tree_turn(struct neighbour *e)
@@ -89,7 +89,7 @@ bool tree_turn(struct neighbour *e)
 	e->due = false;
 	if (due)
 		return true;
-	if (e->more == 0 || !e->said || !outbox_has_left(e->said))
+	if (e->more == 0 || !e->outbox || !outbox_has_left(e->outbox))
 		return false;
 	e->more--;
 	return true;

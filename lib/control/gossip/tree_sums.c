@@ -52,7 +52,7 @@ static void sum_scale(struct link_sums *sum, double factor)
  */
 static void add_held(struct link_sums *sum, const struct neighbour *e, unsigned policy)
 {
-	const struct part *part = &e->heard[policy];
+	const struct part *part = &e->received_sums[policy];
 	struct link_sums beyond = {part->demand, part->weight, part->count};
 
 	if (part->count == 0)
@@ -86,7 +86,7 @@ static struct both_sums add_links(
 		if (e->held_until_ns)
 			add_held(&sums.held, e, policy);
 		else
-			sum_add(&sums.live, &e->heard[policy]);
+			sum_add(&sums.live, &e->received_sums[policy]);
 	}
 	return sums;
 }
@@ -165,13 +165,13 @@ static void mark_policy(struct gossip *g, unsigned policy)
 		struct neighbour *e = t->table.at[i];
 		struct part to;
 
-		if (!e->said)
+		if (!e->outbox)
 			continue;
 		to = part_for(g, policy, e, part);
-		if (changed_by(&e->said->sums[policy], &to, &total, CHANGED_MUCH, least))
-			outbox_mark(e->said, policy, NEWS_LARGE);
-		else if (changed_by(&e->said->sums[policy], &to, &total, CHANGED_ENOUGH, least))
-			outbox_mark(e->said, policy, NEWS_SMALL);
+		if (changed_by(&e->outbox->sums[policy], &to, &total, CHANGED_MUCH, least))
+			outbox_mark(e->outbox, policy, NEWS_LARGE);
+		else if (changed_by(&e->outbox->sums[policy], &to, &total, CHANGED_ENOUGH, least))
+			outbox_mark(e->outbox, policy, NEWS_SMALL);
 	}
 }
 
@@ -221,7 +221,7 @@ void tree_drop_sums(struct gossip *g, struct neighbour *e)
 {
 	struct tree *t = g->own;
 
-	if (e->heard) {
+	if (e->received_sums) {
 		t->all_dirty = true;
 		e->received.generation++;
 		e->received.window = 0;
@@ -235,14 +235,14 @@ uint16_t tree_write_sums(struct gossip *g, struct cursor *cursor, struct neighbo
 	unsigned policy;
 
 	while (cursor_left(cursor) >= DATAGRAM_RECORD &&
-		(policy = outbox_next(e->said)) < g->policies->n) {
+		(policy = outbox_next(e->outbox)) < g->policies->n) {
 		struct both_sums all = add_links(g, policy, NULL, false);
-		struct part *said = &e->said->sums[policy];
+		struct part *sent = &e->outbox->sums[policy];
 		struct part part = part_for(g, policy, e, held_part(&all, g->roster->n - 1));
 
-		said->demand = part.demand;
-		said->weight = part.weight;
-		said->count = part.count;
+		sent->demand = part.demand;
+		sent->weight = part.weight;
+		sent->count = part.count;
 		datagram_write_sum(cursor, &(struct datagram_sum){g->policies->ids[policy],
 						   part.count, part.demand, part.weight});
 		n++;
@@ -265,7 +265,7 @@ void tree_take_sums(
 
 	for (unsigned i = 0; i < n; i++) {
 		struct datagram_sum sum;
-		struct part *heard;
+		struct part *received;
 		unsigned policy;
 
 		datagram_read_sum(&cursor, &sum);
@@ -279,11 +279,11 @@ void tree_take_sums(
 			estimator_implausible(g, from);
 			continue;
 		}
-		heard = &e->heard[policy];
-		if (heard->demand == sum.demand && heard->weight == sum.weight &&
-			heard->count == sum.count)
+		received = &e->received_sums[policy];
+		if (received->demand == sum.demand && received->weight == sum.weight &&
+			received->count == sum.count)
 			continue;
-		*heard = (struct part){
+		*received = (struct part){
 			.demand = sum.demand, .weight = sum.weight, .count = sum.count};
 		bitmap_set(t->dirty, policy);
 		estimator_news(g, policy);

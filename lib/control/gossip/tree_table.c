@@ -198,8 +198,8 @@ struct neighbour *table_find(const struct tree_table *table, unsigned position)
 
 static bool neighbour_is_idle(const struct neighbour *neighbour, uint64_t stale_ns)
 {
-	return !neighbour->said && !neighbour->heard &&
-	       (int64_t)(neighbour->spoke_ns - stale_ns) < 0;
+	return !neighbour->outbox && !neighbour->received_sums &&
+	       (int64_t)(neighbour->received_ns - stale_ns) < 0;
 }
 
 /* Makes room for one more; returns false if there is none for this position. */
@@ -251,14 +251,14 @@ void neighbour_forget(struct neighbour *neighbour)
 {
 	neighbour->link = DATAGRAM_APART;
 	neighbour->held_until_ns = 0;
-	free(neighbour->heard);
-	neighbour->heard = NULL;
+	free(neighbour->received_sums);
+	neighbour->received_sums = NULL;
 }
 
 void neighbour_unlink(struct neighbour *neighbour)
 {
-	free(neighbour->said);
-	neighbour->said = NULL;
+	free(neighbour->outbox);
+	neighbour->outbox = NULL;
 }
 
 static unsigned tree_parent_position(unsigned position, unsigned b)

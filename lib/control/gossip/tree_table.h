@@ -38,9 +38,9 @@ struct part {
 enum news_kind { NEWS_LARGE, NEWS_AGAIN, NEWS_SMALL, NEWS_KINDS };
 
 struct outbox {
-	unsigned n;    /* policies */
-	bool complete; /* a turn has carried all sums once */
-	bool reported; /* the neighbour has sent a report, of this generation */
+	unsigned n;        /* policies */
+	bool complete;     /* a turn has carried all sums once */
+	bool has_reported; /* the neighbour has sent a report, of this generation */
 	uint8_t generation;
 	uint32_t sequence, turn_from; /* the last datagram, and the first one of this turn */
 	unsigned refresh, refresh_at;
@@ -89,21 +89,21 @@ void outbox_report(struct outbox *outbox, const struct datagram_received *receiv
 struct neighbour {
 	struct peer peer;
 	unsigned position;
-	uint64_t spoke_ns;       /* when its last authentic datagram arrived */
+	uint64_t received_ns;    /* when its last authentic datagram arrived */
 	uint64_t sent_ns;        /* when we last sent to it */
 	uint64_t paced_ns;       /* when credit_ns was last counted */
 	uint64_t credit_ns;      /* time saved for datagrams with news, see tree_send.c */
 	uint64_t held_until_ns;  /* the link is lost, but its sums still count; 0: they are live */
 	enum datagram_link link; /* its view of this edge, in its last datagram */
-	bool holds;              /* `heard` has sums of lost links, which the neighbour holds */
-	bool counted;            /* its sums were part of ours at the last tick */
-	bool watched;            /* was linked, and has not ended the link */
-	bool answer;             /* gets a datagram as soon as possible */
-	bool due;                /* gets a datagram in this tick */
-	unsigned more;           /* further ones that it can get in this tick */
-	struct datagram_received received; /* its datagrams with the sums in `heard` */
-	struct part *heard;                /* n_policies: received sums; NULL: none are valid */
-	struct outbox *said;               /* sent sums; NULL: we have no link on the edge */
+	bool holds;    /* `received_sums` has sums of lost links, which the neighbour holds */
+	bool counted;  /* its sums were part of ours at the last tick */
+	bool watched;  /* was linked, and has not ended the link */
+	bool answer;   /* gets a datagram as soon as possible */
+	bool due;      /* gets a datagram in this tick */
+	unsigned more; /* further ones that it can get in this tick */
+	struct datagram_received received; /* its datagrams with the sums in `received_sums` */
+	struct part *received_sums;        /* n_policies: received sums; NULL: none are valid */
+	struct outbox *outbox;             /* sent sums; NULL: we have no link on the edge */
 };
 
 struct tree_table {

@@ -58,7 +58,7 @@ static bool take_new(struct update *u, const struct gossip *g, const uint64_t *i
 static bool policy_record_stays(const struct gossip *g, unsigned old, uint64_t now_ns)
 {
 	if (old < g->n_policies)
-		return g->estimator->said(g, old);
+		return g->estimator->has_record(g, old);
 	return now_ns - g->withdrawn_ns[old - g->n_policies] < WITHDRAWN_NS;
 }
 

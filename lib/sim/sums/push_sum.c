@@ -479,7 +479,7 @@ static uint64_t push_sum_spread(const struct gossip *g)
 }
 
 /* A mass that has been handed on counts everywhere, with values or without. */
-static bool push_sum_said(const struct gossip *g, unsigned policy)
+static bool push_sum_has_record(const struct gossip *g, unsigned policy)
 {
 	(void)g;
 	(void)policy;
@@ -520,15 +520,15 @@ static int push_sum_update(struct gossip *g, const struct remap *map)
 	return 0;
 }
 
-#define ESTIMATOR(creates)                                                                    \
-	{                                                                                     \
-		.create = creates, .destroy = push_sum_destroy, .set = push_sum_set,          \
-		.tick = push_sum_tick, .next = push_sum_next, .write = push_sum_write,        \
-		.find = push_sum_find, .watched = push_sum_find, .admit = push_sum_admit,     \
-		.forget = push_sum_forget, .check = push_sum_check, .take = push_sum_take,    \
-		.sum = push_sum_sum, .alive = push_sum_alive, .silent = push_sum_silent,      \
-		.silence = mesh_timeout_ns, .spread = push_sum_spread, .said = push_sum_said, \
-		.update = push_sum_update,                                                    \
+#define ESTIMATOR(creates)                                                                 \
+	{                                                                                  \
+		.create = creates, .destroy = push_sum_destroy, .set = push_sum_set,       \
+		.tick = push_sum_tick, .next = push_sum_next, .write = push_sum_write,     \
+		.find = push_sum_find, .watched = push_sum_find, .admit = push_sum_admit,  \
+		.forget = push_sum_forget, .check = push_sum_check, .take = push_sum_take, \
+		.sum = push_sum_sum, .alive = push_sum_alive, .silent = push_sum_silent,   \
+		.silence = mesh_timeout_ns, .spread = push_sum_spread,                     \
+		.has_record = push_sum_has_record, .update = push_sum_update,              \
 	}
 
 const struct estimator estimator_push_sum = ESTIMATOR(push_sum_create);

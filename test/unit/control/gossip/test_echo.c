@@ -18,16 +18,16 @@ TEST(test_verdicts)
 		uint32_t echoes[4]; /* 0: no more */
 		enum echo_verdict last;
 	} rows[] = {
-		{"both heard", {10, 11}, ECHO_HEARD},
+		{"both heard", {10, 11}, ECHO_ARRIVED},
 		{"the first heard", {10}, ECHO_WAIT},
-		{"the first lost", {11}, ECHO_HEARD},
-		{"the second lost", {10, 12}, ECHO_HEARD},
-		{"both lost", {12}, ECHO_UNHEARD},
-		{"both lost, and more", {20}, ECHO_UNHEARD},
+		{"the first lost", {11}, ECHO_ARRIVED},
+		{"the second lost", {10, 12}, ECHO_ARRIVED},
+		{"both lost", {12}, ECHO_MISSING},
+		{"both lost, and more", {20}, ECHO_MISSING},
 		{"lost is what came later", {10, 11, 14}, ECHO_WAIT},
 		{"an old echo", {8}, ECHO_WAIT},
 		{"the same echo", {9, 9}, ECHO_WAIT},
-		{"old ones between", {10, 9, 8, 11}, ECHO_HEARD},
+		{"old ones between", {10, 9, 8, 11}, ECHO_ARRIVED},
 	};
 	static const uint32_t bases[] = {0, UINT32_MAX - 10, UINT32_MAX / 2};
 
@@ -59,15 +59,15 @@ TEST(test_one_after_the_other)
 	assert_true(echo_advance(&echo, 10));
 	echo_gather(&echo, 13);
 	assert_false(echo_advance(&echo, 13));
-	assert_int_equal(echo_take(&echo, 10), ECHO_HEARD);
+	assert_int_equal(echo_take(&echo, 10), ECHO_ARRIVED);
 	assert_true(echo_advance(&echo, 14));
 	assert_int_equal(echo_take(&echo, 11), ECHO_WAIT);
 	assert_int_equal(echo_take(&echo, 12), ECHO_WAIT);
-	assert_int_equal(echo_take(&echo, 15), ECHO_UNHEARD);
+	assert_int_equal(echo_take(&echo, 15), ECHO_MISSING);
 	/* Ticks skipped earlier do not affect later news. */
 	echo_gather(&echo, 16);
 	assert_true(echo_advance(&echo, 16));
-	assert_int_equal(echo_take(&echo, 16), ECHO_HEARD);
+	assert_int_equal(echo_take(&echo, 16), ECHO_ARRIVED);
 }
 
 static bool cut_one_way(const struct world *world, unsigned from, unsigned to)

@@ -55,8 +55,8 @@ TEST(test_table)
 		struct neighbour *e = table_add(&table, position, position, 0);
 
 		assert_non_null(e);
-		e->spoke_ns = 100 * position;
-		e->said = outbox_create(1, 0);
+		e->received_ns = 100 * position;
+		e->outbox = outbox_create(1, 0);
 	}
 	/* All have links: the highest position is evicted, except for a higher one. */
 	assert_null(table_add(&table, 31, 31, 5000));
@@ -67,7 +67,7 @@ TEST(test_table)
 	 * that.
 	 */
 	neighbour_unlink(table_find(&table, 10));
-	table_find(&table, 29)->said = outbox_create(1, 0);
+	table_find(&table, 29)->outbox = outbox_create(1, 0);
 	assert_null(table_add(&table, 50, 50, 1000));
 	assert_non_null(table_add(&table, 50, 50, 1001));
 	assert_null(table_find(&table, 10));
@@ -88,7 +88,7 @@ TEST(test_highest)
 			struct neighbour *e = table_add(&table, positions[i][k], k, 0);
 
 			assert_non_null(e);
-			e->said = outbox_create(1, 0);
+			e->outbox = outbox_create(1, 0);
 		}
 		assert_null(table_find(&table, 30));
 		assert_non_null(table_find(&table, 20));
