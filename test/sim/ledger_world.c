@@ -472,7 +472,7 @@ static void inherit_from_edge(struct world *w, struct node *node, unsigned e)
 static void wait_for_adoption(struct world *w, struct node *node, unsigned e)
 {
 	struct ledger_view view = ledger_view(node->l, e);
-	uint64_t waited = node_local_time(w, node) - view.heard_ns, pace = node->pace;
+	uint64_t waited = node_local_time(w, node) - view.received_ns, pace = node->pace;
 	uint64_t wait = w->units ? 0
 				 : (LEASE * (MILLION + w->drift_ppm) + MILLION - w->drift_ppm - 1) /
 					   (MILLION - w->drift_ppm);

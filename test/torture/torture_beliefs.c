@@ -17,7 +17,7 @@ static void print_edge(const struct rates_node *box, unsigned account, unsigned 
 		edge.peer, edge.alive ? "" : " silent,", edge.differs ? " differs," : "",
 		(unsigned long long)l->granted, (unsigned long long)l->in_flight,
 		(unsigned long long)l->locked, (unsigned long long)l->received,
-		(unsigned long long)l->inherited, (double)(now - l->heard_ns) / (double)SECOND);
+		(unsigned long long)l->inherited, (double)(now - l->received_ns) / (double)SECOND);
 }
 
 static void print_box(const struct world *w, unsigned account, unsigned i)

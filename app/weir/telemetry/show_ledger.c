@@ -77,7 +77,7 @@ static json_t *edge_json(const void *context, unsigned i)
 	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "peer",
 		of->inst->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
 		edge.in_use, "spare", edge.spare, "heard_ms_ago",
-		age_ms(ledger->known, ledger->heard_ns, of->now), "granted",
+		age_ms(ledger->known, ledger->received_ns, of->now), "granted",
 		json_uint(ledger->granted), "received", json_uint(ledger->received));
 
 	show_rate(json, of->policy, "in_flight", (double)ledger->in_flight / time);

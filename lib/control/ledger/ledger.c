@@ -53,7 +53,7 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	l->recovering = params->recovering;
 	l->mute = l->word && !l->recovering;
 	for (uint32_t i = 0; i < l->n_edges; i++)
-		l->edges[i].heard.at_ns = now_ns;
+		l->edges[i].reported.at_ns = now_ns;
 	if (!l->recovering) {
 		l->balance = (int64_t)l->share;
 		l->dirty = true;
@@ -80,10 +80,11 @@ void ledger_lose(struct ledger *l)
 	l->mute = l->word != 0;
 	l->saving = l->dirty = false;
 	for (uint32_t i = 0; i < l->n_edges; i++) {
-		struct ledger_edge *e = &l->edges[i],
-				   lost = {.said = e->said, .heard = e->heard, .life = e->life};
+		struct ledger_edge *e = &l->edges[i], lost = {.sent_stamp = e->sent_stamp,
+							      .reported = e->reported,
+							      .life = e->life};
 
-		lost.heard.granted = lost.heard.received = lost.heard.promised = 0;
+		lost.reported.granted = lost.reported.received = lost.reported.promised = 0;
 		lost.now.least_epoch = lost.saved.least_epoch = lost.committed.least_epoch =
 			e->now.least_epoch;
 		*e = lost;
@@ -109,19 +110,19 @@ void ledger_continue(struct ledger *l, const struct ledger *previous)
 		const struct ledger_edge *from = &previous->edges[i];
 		struct ledger_edge *e = &l->edges[i];
 
-		e->said = from->said;
+		e->sent_stamp = from->sent_stamp;
 		e->asked = from->asked;
 		e->was_asked = from->was_asked;
 		e->life = from->life;
 		e->now.least_epoch = from->now.least_epoch;
 		e->saved.least_epoch = from->saved.least_epoch;
 		e->committed.least_epoch = from->committed.least_epoch;
-		if (from->heard.epoch == 0)
+		if (from->reported.epoch == 0)
 			continue; /* recovering: its next statement has all */
-		e->heard.epoch = from->heard.epoch;
-		e->heard.stamp = from->heard.stamp;
-		e->heard.word = from->heard.word;
-		e->heard.count = from->heard.count;
+		e->reported.epoch = from->reported.epoch;
+		e->reported.stamp = from->reported.stamp;
+		e->reported.word = from->reported.word;
+		e->reported.count = from->reported.count;
 	}
 }
 
@@ -331,7 +332,7 @@ int ledger_set_share(struct ledger *l, uint64_t share)
 struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
-	uint64_t acked = e->heard.received;
+	uint64_t acked = e->reported.received;
 
 	return (struct ledger_view){
 		.granted = e->now.granted,
@@ -340,10 +341,10 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
 		.locked = max_u64(edge_lock(e), e->now.granted),
 		.inherited = min_u64(e->inherited, above_zero(l->balance)),
-		.known = e->heard.known,
+		.known = e->reported.known,
 		.count = e->life.count,
 		.confirmed = e->confirmed,
 		.denies = e->denials > 0,
-		.heard_ns = e->heard.at_ns,
+		.received_ns = e->reported.at_ns,
 	};
 }

@@ -88,7 +88,7 @@ struct ledger_view {
 	bool known;         /* the neighbour has sent a valid statement to this start of ours */
 	bool confirmed;     /* the neighbour has received this start of ours, and no later record */
 	bool denies;        /* its last statement contradicts our record */
-	uint64_t heard_ns;
+	uint64_t received_ns; /* time of receipt of its newest statement */
 };
 
 struct ledger;

@@ -35,8 +35,8 @@ struct ledger_edge {
 	uint64_t locked; /* most promised in a statement, and not taken back */
 	uint64_t mark;   /* 0: the next statement */
 	uint64_t high;
-	uint64_t said;      /* stamp of the newest statement */
-	uint64_t leased_ns; /* the promised amount is used until then */
+	uint64_t sent_stamp; /* stamp of the newest statement */
+	uint64_t leased_ns;  /* the promised amount is used until then */
 	uint64_t received;
 	uint64_t inherited;
 	struct {
@@ -48,7 +48,7 @@ struct ledger_edge {
 		uint64_t promised;          /* to this start of ours, or 0 */
 		bool echoed;                /* the newest statement echoes this start of ours */
 		bool known;
-	} heard;
+	} reported;
 	struct {
 		uint64_t count;
 		uint32_t word; /* 0: none */
@@ -115,7 +115,7 @@ bool statement_plausible(const struct ledger_statement *s);
 /* The neighbour has lost its memory, or we have. */
 enum ledger_verdict recovering_asks(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s);
-enum ledger_verdict recovering_hears(
+enum ledger_verdict recovering_receives(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s);
 
 /* Ends the recovery if all edges are closed. Returns true if it has ended. */

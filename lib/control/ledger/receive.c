@@ -53,15 +53,15 @@ bool statement_plausible(const struct ledger_statement *s)
 /* Stamps of an edge grow, even where the clock stands still; a lease does not gain by that. */
 static uint64_t next_stamp(struct ledger *l, struct ledger_edge *e, uint64_t now_ns)
 {
-	uint64_t stamp = now_ns > e->said ? now_ns : e->said + 1;
+	uint64_t stamp = now_ns > e->sent_stamp ? now_ns : e->sent_stamp + 1;
 
 	l->ahead_ns = max_u64(l->ahead_ns, stamp - now_ns);
-	e->said = stamp;
+	e->sent_stamp = stamp;
 	return stamp;
 }
 
 /* Updates `mark`, `high` and `locked` for a statement with this stamp. */
-static void promise_said(struct ledger_edge *e, uint64_t stamp)
+static void promise_sent(struct ledger_edge *e, uint64_t stamp)
 {
 	if (e->mark == 0) {
 		e->mark = stamp;
@@ -86,7 +86,7 @@ struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
 		.granted = e->committed.granted,
 		.promised = e->committed.promised,
 		.received = e->received,
-		.echo_epoch = edge_is_closing(e) ? 0 : e->heard.epoch,
+		.echo_epoch = edge_is_closing(e) ? 0 : e->reported.epoch,
 		.least_epoch = e->committed.least_epoch,
 		.count = l->count,
 		.word = l->word,
@@ -101,25 +101,25 @@ void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledge
 
 	*s = ledger_settled(l, edge);
 	s->stamp = l->recovering ? l->epoch : next_stamp(l, e, now_ns);
-	s->echo_stamp = edge_is_closing(e) ? 0 : e->heard.stamp;
+	s->echo_stamp = edge_is_closing(e) ? 0 : e->reported.stamp;
 	if (edge_is_closing(e))
-		e->asked = e->said; /* to accept this statement proves nothing */
+		e->asked = e->sent_stamp; /* to accept this statement proves nothing */
 	if (!l->recovering)
-		promise_said(e, s->stamp);
+		promise_sent(e, s->stamp);
 }
 
 uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
-	return max_u64(now_ns, l->edges[edge].said + 1);
+	return max_u64(now_ns, l->edges[edge].sent_stamp + 1);
 }
 
 uint64_t ledger_received_stamp(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 
-	return l->recovering || !e->heard.known || e->heard.epoch == 0 || edge_is_closing(e)
+	return l->recovering || !e->reported.known || e->reported.epoch == 0 || edge_is_closing(e)
 		       ? 0
-		       : e->heard.stamp;
+		       : e->reported.stamp;
 }
 
 void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp)
@@ -127,22 +127,22 @@ void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64
 	struct ledger_edge *e = &l->edges[edge];
 
 	l->ahead_ns = max_u64(l->ahead_ns, stamp > now_ns ? stamp - now_ns : 0);
-	e->said = stamp;
-	promise_said(e, stamp);
+	e->sent_stamp = stamp;
+	promise_sent(e, stamp);
 }
 
 static bool statement_is_old(const struct ledger_edge *e, const struct ledger_statement *s)
 {
-	if (s->epoch != e->heard.epoch)
-		return s->epoch < e->heard.epoch || s->epoch < e->now.least_epoch;
-	return s->stamp <= e->heard.stamp || s->epoch < e->now.least_epoch ||
+	if (s->epoch != e->reported.epoch)
+		return s->epoch < e->reported.epoch || s->epoch < e->now.least_epoch;
+	return s->stamp <= e->reported.stamp || s->epoch < e->now.least_epoch ||
 	       (s->word == e->life.word && s->count < e->life.count);
 }
 
 /* Returns true if the newest statement is of the life that we echo, and that life is proven. */
 static bool edge_is_proven(const struct ledger_edge *e)
 {
-	return e->heard.word == e->life.word && !e->life.unproven;
+	return e->reported.word == e->life.word && !e->life.unproven;
 }
 
 /* Returns true if the statement contains only possible amounts. */
@@ -154,7 +154,8 @@ static bool statement_is_valid(
 	if (s->received > edge_lock(e))
 		return false;
 	/* A start without proof can be old: it sets no bound for the next one. */
-	if (s->granted < e->heard.granted && (s->epoch == e->heard.epoch || edge_is_proven(e)))
+	if (s->granted < e->reported.granted &&
+		(s->epoch == e->reported.epoch || edge_is_proven(e)))
 		return false;
 	return s->granted <= e->received ||
 	       l->balance - (__int128)taken + (s->granted - e->received) <= l->most;
@@ -163,7 +164,7 @@ static bool statement_is_valid(
 /* Returns true if two starts of the neighbour have one epoch: they continue from one record. */
 static bool start_is_rival(const struct ledger_edge *e, const struct ledger_statement *s)
 {
-	return s->epoch == e->heard.epoch && e->heard.word && s->word != e->heard.word;
+	return s->epoch == e->reported.epoch && e->reported.word && s->word != e->reported.word;
 }
 
 /* The second statement of a rival voids both starts: neither has the grants of the other. */
@@ -233,7 +234,8 @@ static bool life_is_denied(
 {
 	return s->known_count == LEDGER_TWICE || recovery_is_unknown(l, e, s) ||
 	       receipt_is_unknown(e, s) || max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
-	       (s->echo_epoch == l->epoch && s->echo_stamp > e->said) || life_is_unknown(l, s);
+	       (s->echo_epoch == l->epoch && s->echo_stamp > e->sent_stamp) ||
+	       life_is_unknown(l, s);
 }
 
 /* Counts a repeated statement once. */
@@ -253,7 +255,7 @@ static enum ledger_verdict note_denial(
 static void accept_received(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	e->heard.received = s->received;
+	e->reported.received = s->received;
 	if (s->received <= e->now.granted)
 		return;
 	l->balance -= (int64_t)(s->received - e->now.granted);
@@ -271,16 +273,17 @@ static bool start_is_proven(
 {
 	if (e->life.word ? s->word == e->life.word && !e->life.unproven : e->now.least_epoch == 0)
 		return true;
-	return s->epoch == e->heard.epoch && s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
+	return s->epoch == e->reported.epoch && s->echo_epoch == l->epoch &&
+	       s->echo_stamp > e->asked;
 }
 
 /* An inherited amount is in `received` before it is granted: the larger counts, not the sum. */
 static void accept_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	e->heard.granted = s->granted;
-	e->heard.echoed = s->echo_epoch == l->epoch;
-	e->heard.promised = e->heard.echoed ? s->promised : 0;
+	e->reported.granted = s->granted;
+	e->reported.echoed = s->echo_epoch == l->epoch;
+	e->reported.promised = e->reported.echoed ? s->promised : 0;
 	if (s->granted <= e->received || !start_is_proven(l, e, s))
 		return;
 	l->balance += (int64_t)(s->granted - e->received);
@@ -312,13 +315,13 @@ static void accept_life(struct ledger *l, struct ledger_edge *e, const struct le
 {
 	bool proven = start_is_proven(l, e, s);
 
-	if (s->epoch != e->heard.epoch) {
-		e->asked = e->said;
+	if (s->epoch != e->reported.epoch) {
+		e->asked = e->sent_stamp;
 		l->dirty = true;
 	}
-	e->heard.epoch = s->epoch;
-	e->heard.word = s->word;
-	e->heard.count = s->count;
+	e->reported.epoch = s->epoch;
+	e->reported.word = s->word;
+	e->reported.count = s->count;
 	if (!proven && e->life.word && s->word != e->life.word)
 		return;
 	l->dirty |= s->word != e->life.word || e->life.unproven == proven;
@@ -336,9 +339,9 @@ static void apply_statement(
 	accept_life(l, e, s);
 	e->denials = 0;
 	e->confirmed |= s->echo_epoch == l->epoch;
-	e->heard.stamp = s->stamp;
-	e->heard.at_ns = now_ns;
-	e->heard.known = true;
+	e->reported.stamp = s->stamp;
+	e->reported.at_ns = now_ns;
+	e->reported.known = true;
 }
 
 enum ledger_verdict ledger_receive(
@@ -351,7 +354,7 @@ enum ledger_verdict ledger_receive(
 	if (!statement_plausible(s))
 		return LEDGER_INVALID;
 	if (l->recovering)
-		return recovering_hears(l, e, now_ns, s);
+		return recovering_receives(l, e, now_ns, s);
 	if (s->epoch == 0)
 		return recovering_asks(l, e, now_ns, s);
 	if (start_is_rival(e, s))
@@ -376,19 +379,19 @@ enum ledger_verdict ledger_receive_repeat(
 {
 	const struct ledger_edge *e = &l->edges[edge];
 	const struct ledger_statement s = {
-		.epoch = e->heard.epoch,
+		.epoch = e->reported.epoch,
 		.stamp = stamp,
-		.granted = e->heard.granted,
-		.promised = e->heard.promised,
-		.received = e->heard.received,
+		.granted = e->reported.granted,
+		.promised = e->reported.promised,
+		.received = e->reported.received,
 		.echo_epoch = l->epoch,
 		.echo_stamp = echo_stamp,
-		.count = e->heard.count,
-		.word = e->heard.word,
+		.count = e->reported.count,
+		.word = e->reported.word,
 		.known_word = l->word, /* the repeated statement was accepted */
 	};
 
-	if (ledger_received_stamp(l, edge) == 0 || !e->heard.echoed)
+	if (ledger_received_stamp(l, edge) == 0 || !e->reported.echoed)
 		return LEDGER_OLD;
 	return ledger_receive(l, edge, now_ns, &s);
 }
@@ -397,7 +400,7 @@ bool ledger_was_promised(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 
-	return !l->recovering && edge_is_proven(e) && e->heard.promised > e->received;
+	return !l->recovering && edge_is_proven(e) && e->reported.promised > e->received;
 }
 
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns)
@@ -405,10 +408,10 @@ uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_
 	const struct ledger_edge *e = &l->edges[edge];
 	uint64_t amount, room;
 
-	if (!ledger_was_promised(l, edge) || now_ns < e->heard.at_ns ||
-		now_ns - e->heard.at_ns < l->patience_ns)
+	if (!ledger_was_promised(l, edge) || now_ns < e->reported.at_ns ||
+		now_ns - e->reported.at_ns < l->patience_ns)
 		return 0;
-	amount = e->heard.promised - e->received;
+	amount = e->reported.promised - e->received;
 	if (l->balance >= (int64_t)l->most)
 		return 0;
 	room = (uint64_t)((int64_t)l->most - l->balance);

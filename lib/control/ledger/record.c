@@ -115,7 +115,7 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 		at = wire_put64(at, e->received);
 		at = wire_put64(at, e->inherited);
 		at = wire_put64(at, e->now.least_epoch);
-		at = wire_put64(at, e->heard.epoch);
+		at = wire_put64(at, e->reported.epoch);
 		at = wire_put64(at, e->life.count);
 		at = wire_put64(at, e->life.word | (e->life.unproven ? LIFE_UNPROVEN : 0));
 	}
@@ -127,7 +127,7 @@ static bool edge_valid(const struct ledger_edge *e)
 	return e->now.granted <= e->now.promised && e->now.promised <= e->locked &&
 	       e->locked <= LEDGER_MOST && e->received <= LEDGER_MOST &&
 	       e->inherited <= e->received && e->now.least_epoch <= LEDGER_MOST &&
-	       e->heard.epoch <= LEDGER_MOST && e->life.count <= LEDGER_MOST;
+	       e->reported.epoch <= LEDGER_MOST && e->life.count <= LEDGER_MOST;
 }
 
 /* Reads the edges and checks the balance: share - spent + received - granted. */
@@ -146,7 +146,7 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_ve
 		at = wire_get64(at, &e->inherited);
 		at = wire_get64(at, &e->now.least_epoch);
 		if (!first_version) {
-			at = wire_get64(at, &e->heard.epoch);
+			at = wire_get64(at, &e->reported.epoch);
 			at = wire_get64(at, &e->life.count);
 			at = wire_get64(at, &word);
 		}

@@ -29,13 +29,13 @@ static bool asked_before(const struct ledger_edge *e, const struct ledger_statem
 /* Records the request. It is later than all earlier statements, and earlier than all to come. */
 static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
-	e->heard.epoch = 0;
-	e->heard.word = e->life.word = 0;
+	e->reported.epoch = 0;
+	e->reported.word = e->life.word = 0;
 	e->life.count = 0;
 	e->life.unproven = false;
-	e->heard.stamp = s->stamp;
-	e->heard.at_ns = now_ns;
-	e->heard.known = true;
+	e->reported.stamp = s->stamp;
+	e->reported.at_ns = now_ns;
+	e->reported.known = true;
 }
 
 /*
@@ -56,8 +56,8 @@ static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
 
 static bool statement_is_stale(const struct ledger_edge *e, const struct ledger_statement *s)
 {
-	return s->stamp < e->now.least_epoch || s->stamp <= e->heard.epoch ||
-	       (e->heard.epoch == 0 && s->stamp <= e->heard.stamp);
+	return s->stamp < e->now.least_epoch || s->stamp <= e->reported.epoch ||
+	       (e->reported.epoch == 0 && s->stamp <= e->reported.stamp);
 }
 
 enum ledger_verdict recovering_asks(
@@ -69,9 +69,9 @@ enum ledger_verdict recovering_asks(
 	e->was_asked = true;
 	if (asked_before(e, s))
 		return LEDGER_HEARD;
-	e->heard.granted = e->received;
-	e->heard.promised = 0;
-	e->heard.echoed = false;
+	e->reported.granted = e->received;
+	e->reported.promised = 0;
+	e->reported.echoed = false;
 	if (!l->recovering)
 		give_what_was_promised(l, e);
 	e->now.least_epoch = s->stamp;
@@ -133,10 +133,10 @@ static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s,
 	edge_commit_all(e, &terms);
 	e->locked = s->received;
 	e->received = granted;
-	e->heard.granted = granted;
-	e->heard.received = s->received;
-	e->heard.promised = 0;
-	e->heard.echoed = false;
+	e->reported.granted = granted;
+	e->reported.received = s->received;
+	e->reported.promised = 0;
+	e->reported.echoed = false;
 	e->closed = true;
 }
 
@@ -163,7 +163,7 @@ bool recovering_ends(struct ledger *l)
 	return true;
 }
 
-enum ledger_verdict recovering_hears(
+enum ledger_verdict recovering_receives(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
 	enum ledger_verdict verdict = LEDGER_HEARD;
@@ -173,19 +173,19 @@ enum ledger_verdict recovering_hears(
 		verdict = LEDGER_NEWS;
 	if (s->epoch == 0)
 		verdict = recovering_asks(l, e, now_ns, s);
-	else if (s->epoch < e->now.least_epoch || s->epoch < e->heard.epoch ||
-		 (s->epoch == e->heard.epoch && s->stamp <= e->heard.stamp))
+	else if (s->epoch < e->now.least_epoch || s->epoch < e->reported.epoch ||
+		 (s->epoch == e->reported.epoch && s->stamp <= e->reported.stamp))
 		return LEDGER_OLD;
 	if (!answers_recovering(l, s) || (s->epoch == 0 && s->stamp < e->now.least_epoch))
 		return verdict;
 	if (s->epoch > 0) {
-		e->heard.epoch = s->epoch;
-		e->heard.word = e->life.word = s->word;
+		e->reported.epoch = s->epoch;
+		e->reported.word = e->life.word = s->word;
 		e->life.count = s->count;
 		e->life.unproven = false;
-		e->heard.stamp = s->stamp;
-		e->heard.at_ns = now_ns;
-		e->heard.known = true;
+		e->reported.stamp = s->stamp;
+		e->reported.at_ns = now_ns;
+		e->reported.known = true;
 	}
 	if (e->closed || !answer_is_confirmed(e, s, &granted))
 		return verdict;

@@ -116,8 +116,8 @@ bool quota_waits(struct quota_node *q, uint64_t now_ns)
 		uint64_t other_ns = q->edges[i].other_ns;
 
 		all &= view.confirmed;
-		speaks |= view.denies ||
-			  (view.known && !view.confirmed && now_ns - view.heard_ns < patience_ns);
+		speaks |= view.denies || (view.known && !view.confirmed &&
+						 now_ns - view.received_ns < patience_ns);
 		/* A neighbour in another period cannot confirm or deny our record yet. */
 		speaks |= other_ns > 0 && now_ns - other_ns < patience_ns;
 	}

@@ -196,7 +196,7 @@ TEST(test_verdicts)
 		/* A rejected statement changes nothing. */
 		if (got == LEDGER_OLD || got == LEDGER_INVALID) {
 			assert_int_equal(ledger_balance(b), balance);
-			assert_int_equal(ledger_view(b, 0).heard_ns, BEGIN);
+			assert_int_equal(ledger_view(b, 0).received_ns, BEGIN);
 		}
 		ledger_destroy(b);
 	}

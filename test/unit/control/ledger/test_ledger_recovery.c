@@ -140,7 +140,7 @@ TEST(test_known_by_asking)
 	assert_false(ledger_view(a, 0).known);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S), LEDGER_NEWS);
 	assert_true(ledger_view(a, 0).known);
-	assert_int_equal(ledger_view(a, 0).heard_ns, BEGIN + S);
+	assert_int_equal(ledger_view(a, 0).received_ns, BEGIN + S);
 }
 
 /*
@@ -389,7 +389,8 @@ TEST(test_recovering_hears)
 		if (statement_of_edge(lost, 1, BEGIN + S).stamp != rows[i].epoch)
 			fail_msg("%s: under another epoch", rows[i].name);
 		assert_int_equal(ledger_view(lost, 0).known, rows[i].closes);
-		assert_int_equal(ledger_view(lost, 0).heard_ns, rows[i].closes ? BEGIN + S : BEGIN);
+		assert_int_equal(
+			ledger_view(lost, 0).received_ns, rows[i].closes ? BEGIN + S : BEGIN);
 		assert_int_equal(ledger_view(lost, 0).in_flight, 0);
 		assert_true(ledger_recovering(lost));
 		ledger_destroy(lost);
@@ -419,7 +420,7 @@ TEST(test_recovering_louder)
 		s.epoch++, s.granted = 35;
 		assert_int_equal(ledger_receive(lost, first, BEGIN + S, &s), LEDGER_HEARD);
 		assert_int_equal(ledger_view(lost, first).received, 30);
-		assert_int_equal(ledger_view(lost, first).heard_ns, BEGIN + S);
+		assert_int_equal(ledger_view(lost, first).received_ns, BEGIN + S);
 		s.epoch++, s.stamp = 1, s.granted = 36;
 		assert_int_equal(ledger_receive(lost, first, BEGIN + S, &s), LEDGER_HEARD);
 		assert_int_equal(ledger_view(lost, first).received, 30);
