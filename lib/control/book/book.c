@@ -166,7 +166,7 @@ unsigned book_edge(const struct book *book, unsigned peer)
 
 void book_note_received(struct book *book, unsigned edge, uint64_t now_ns)
 {
-	book->links[edge].heard_ns = now_ns;
+	book->links[edge].received_ns = now_ns;
 	book->links[edge].alive = true;
 }
 
@@ -175,7 +175,7 @@ bool book_alive(const struct book *book, unsigned edge, uint64_t now_ns)
 	const struct book_link *link = &book->links[edge];
 
 	return link->alive &&
-	       (now_ns < link->heard_ns || now_ns - link->heard_ns < book->timeout_ns);
+	       (now_ns < link->received_ns || now_ns - link->received_ns < book->timeout_ns);
 }
 
 void book_find_silent(struct book *book, uint64_t now_ns)
@@ -245,13 +245,14 @@ static bool neighbours_agree(const struct book *book, struct book_identity *iden
 	for (unsigned e = 0; e < book->n_edges; e++) {
 		const struct book_link *link = &book->links[e];
 
-		if (!link->spoke)
+		if (!link->has_reported)
 			return false;
-		if (!book_identity_known(link->says))
+		if (!book_identity_known(link->peer_identity))
 			continue;
-		if (book_identity_known(*identity) && !book_identity_equal(*identity, link->says))
+		if (book_identity_known(*identity) &&
+			!book_identity_equal(*identity, link->peer_identity))
 			return false;
-		*identity = link->says;
+		*identity = link->peer_identity;
 	}
 	return book_identity_known(*identity);
 }
@@ -264,13 +265,13 @@ int book_read_head(
 
 	if (len < BOOK_HEAD || message[0] != kind)
 		return -EBADMSG;
-	link->spoke = true;
-	wire_get64(wire_get64(message + 1, &link->says.high), &link->says.low);
+	link->has_reported = true;
+	wire_get64(wire_get64(message + 1, &link->peer_identity.high), &link->peer_identity.low);
 	if (!book_identity_known(book->identity) && neighbours_agree(book, &agreed))
 		book->identity = agreed;
-	if (!book_identity_known(book->identity) || !book_identity_known(link->says))
+	if (!book_identity_known(book->identity) || !book_identity_known(link->peer_identity))
 		return -ESTALE;
-	if (book_identity_equal(book->identity, link->says))
+	if (book_identity_equal(book->identity, link->peer_identity))
 		return 0;
 	link->foreign++;
 	return -ESTALE;

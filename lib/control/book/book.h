@@ -113,9 +113,9 @@ enum book_doubt {
 struct book_link {
 	unsigned peer; /* index in the roster */
 	bool alive;    /* sent a message, and since then not found to be silent for too long */
-	uint64_t heard_ns, sent_ns;
-	bool spoke; /* a message has arrived; the newest is of the ledger `says` */
-	struct book_identity says;
+	uint64_t received_ns, sent_ns; /* when the newest message arrived, and was sent */
+	bool has_reported;             /* a message has arrived; the newest is of this ledger: */
+	struct book_identity peer_identity;
 	uint64_t foreign;  /* messages of another ledger, rejected */
 	uint64_t invalid;  /* impossible statements: corruption, or a disagreement */
 	uint64_t collided; /* statements of a policy of another name and the same id */

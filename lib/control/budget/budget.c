@@ -175,7 +175,7 @@ static unsigned list_words(const struct budget *b, uint64_t now_ns)
 
 		if (word.grade == TIME_NOTHING || !book_alive(&b->book, e, now_ns))
 			continue;
-		word.time_ns += now_ns - b->book.links[e].heard_ns;
+		word.time_ns += now_ns - b->book.links[e].received_ns;
 		b->words[n++] = word;
 	}
 	return n;

@@ -401,7 +401,7 @@ struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
 		.stamp = now_ns > link->stamp ? now_ns : link->stamp + 1,
 		.echo_epoch = link->said.epoch,
 		.echo_stamp = link->said.stamp,
-		.echo_ns = now_ns - b->book.links[edge].heard_ns,
+		.echo_ns = now_ns - b->book.links[edge].received_ns,
 		.time = timekeeper_say(&b->keeper, now_ns),
 	};
 

@@ -186,12 +186,12 @@ static bool add_neighbour(struct book *book, unsigned peer, struct limiter_neigh
 
 	if (edge == book->n_edges)
 		return false;
-	if (link->spoke) {
+	if (link->has_reported) {
 		neighbour->spoke = true;
-		neighbour->says = link->says;
-		neighbour->foreign |= book_identity_known(link->says) &&
+		neighbour->says = link->peer_identity;
+		neighbour->foreign |= book_identity_known(link->peer_identity) &&
 				      book_identity_known(book->identity) &&
-				      !book_identity_equal(link->says, book->identity);
+				      !book_identity_equal(link->peer_identity, book->identity);
 	}
 	neighbour->foreign_messages += link->foreign;
 	neighbour->invalid += link->invalid;

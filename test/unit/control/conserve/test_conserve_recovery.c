@@ -384,7 +384,7 @@ TEST(test_left_behind)
 	behind = conserve_book(g->nodes[2].c);
 	other = conserve_book(g->nodes[0].c);
 	assert_true(behind->links[0].foreign > 0 && behind->links[1].foreign > 0);
-	assert_int_equal(behind->links[0].says.low, g->params.identity.low);
+	assert_int_equal(behind->links[0].peer_identity.low, g->params.identity.low);
 	assert_true(other->links[book_edge(other, 2)].foreign > 0);
 	assert_int_equal(other->links[book_edge(other, 1)].foreign, 0);
 }

@@ -82,7 +82,7 @@ TEST_WITH(test_states, wait_long, NULL)
 	link->foreign = 22;
 	link->invalid = 33;
 	link->collided = 44;
-	link->says.low = 2;
+	link->peer_identity.low = 2;
 	save(&w, -EBUSY);
 	show_expect(show_ask(&w, "/weir/ledger", NULL),
 		"{'state': 'failing', 'recovering_policies': 0, 'store': '/nowhere/weir', "
@@ -94,7 +94,7 @@ TEST_WITH(test_states, wait_long, NULL)
 		"'control_late': 7, 'unused_records': 0, 'unused': [], '...': 0}");
 	save(&w, 0);
 	expect_state(&w, "other_ledger");
-	link->says.low = 1;
+	link->peer_identity.low = 1;
 	expect_state(&w, "committed");
 	close_group(&w, &peer);
 	disk_new();
@@ -254,7 +254,7 @@ static void choose_state(struct instance_world *w, struct prng *prng)
 	state_of.error = state_of.recovering ? 0 : errors[prng_below(prng, 3)];
 	state_of.sentinel_error = !state_of.recovering && prng_below(prng, 2) ? -EROFS : 0;
 	state_of.link.doubt = prng_below(prng, 2) ? BOOK_TWICE : BOOK_SURE;
-	state_of.link.says = (struct book_identity){0, 1 + prng_below(prng, 2)};
+	state_of.link.peer_identity = (struct book_identity){0, 1 + prng_below(prng, 2)};
 	state_of.invalid = prng_below(prng, 2);
 	state_of.refused = prng_below(prng, 2);
 	disk.sentinel_error = state_of.sentinel_error;
@@ -265,8 +265,8 @@ static void choose_state(struct instance_world *w, struct prng *prng)
 		book_closes(book, state_of.closes);
 	}
 	show_tick(w, control_now());
-	book->links[0].spoke = true;
-	book->links[0].says = state_of.link.says;
+	book->links[0].has_reported = true;
+	book->links[0].peer_identity = state_of.link.peer_identity;
 	book->links[0].doubt = state_of.link.doubt;
 	book->links[0].invalid += state_of.invalid;
 	save(w, state_of.error);
@@ -289,7 +289,8 @@ static void expect_alarms(json_t *health)
 						 : "recovering: 1 hard limit or quota passes ",
 			state_of.recovering},
 		/* A limiter that recovers has no identity to compare. */
-		{"ledger_other", "uses another ledger", state_of.link.says.low == 2 && !closed},
+		{"ledger_other", "uses another ledger",
+			state_of.link.peer_identity.low == 2 && !closed},
 		{"ledger_invalid", "sends impossible statements", state_of.invalid},
 		{"ledger_older", "is older than", closed && state_of.closes == BOOK_OLDER_STORE},
 		{"name_twice", " named ",

@@ -220,12 +220,12 @@ TEST(test_neighbours)
 		struct book_link link;
 		const char *expected;
 	} rows[] = {
-		{{.says = {1, 2}}, "'ledger': 'unheard', 'invalid_statements': 0"},
-		{{.spoke = true, .says = {1, 2}, .invalid = 3},
+		{{.peer_identity = {1, 2}}, "'ledger': 'unheard', 'invalid_statements': 0"},
+		{{.has_reported = true, .peer_identity = {1, 2}, .invalid = 3},
 			"'ledger': 'other', 'other_ledger': '00000000000000010000000000000002', "
 			"'invalid_statements': 3"},
-		{{.spoke = true, .says = {0, 1}}, "'ledger': 'same'"},
-		{{.spoke = true}, "'ledger': 'unknown'"},
+		{{.has_reported = true, .peer_identity = {0, 1}}, "'ledger': 'same'"},
+		{{.has_reported = true}, "'ledger': 'unknown'"},
 	};
 	struct book_link *link;
 	char expected[256];
@@ -235,8 +235,8 @@ TEST(test_neighbours)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		json_t *reply;
 
-		link->spoke = rows[i].link.spoke;
-		link->says = rows[i].link.says;
+		link->has_reported = rows[i].link.has_reported;
+		link->peer_identity = rows[i].link.peer_identity;
 		link->invalid = rows[i].link.invalid;
 		reply = show_ask(w, "/weir/peers", "1");
 		assert_int_equal(json_object_get(json_array_get(json_object_get(reply, "peers"), 0),
