@@ -55,15 +55,15 @@ static bool unit_go_by_least(const struct budget *b, struct unit_account *a)
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct unit_edge *edge = &a->edges[e];
-		const struct unit_terms *said = &edge->said;
-		const bool both = said->terms && own.terms;
+		const struct unit_terms *reported = &edge->reported;
+		const bool both = reported->terms && own.terms;
 
-		edge->apart = both && (said->terms != own.terms || said->unit != own.unit);
-		edge->differs = edge->apart || (both && said->total != own.total);
+		edge->apart = both && (reported->terms != own.terms || reported->unit != own.unit);
+		edge->differs = edge->apart || (both && reported->total != own.total);
 		/* Totals of another unit cannot be compared with ours. */
-		if (said->terms && said->unit == a->policy.unit) {
-			total = min_u64(total, said->total);
-			most = said->n > most ? said->n : most;
+		if (reported->terms && reported->unit == a->policy.unit) {
+			total = min_u64(total, reported->total);
+			most = reported->n > most ? reported->n : most;
 		}
 	}
 	if (most > n)
@@ -76,14 +76,14 @@ static bool unit_go_by_least(const struct budget *b, struct unit_account *a)
 bool unit_receive_terms(
 	struct unit_edge *edge, const struct unit_terms *terms, const struct tree_header *header)
 {
-	bool newer = header->epoch != edge->said_epoch ? header->epoch > edge->said_epoch
-						       : header->stamp > edge->said_stamp;
+	bool newer = header->epoch != edge->reported_epoch ? header->epoch > edge->reported_epoch
+							   : header->stamp > edge->reported_stamp;
 
 	if (!newer)
 		return false;
-	edge->said = *terms;
-	edge->said_epoch = header->epoch;
-	edge->said_stamp = header->stamp;
+	edge->reported = *terms;
+	edge->reported_epoch = header->epoch;
+	edge->reported_stamp = header->stamp;
 	edge->asked = false;
 	return true;
 }
@@ -199,7 +199,7 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 			.total = total, .drawn = flags & FLAG_DRAWN, .period_length = length};
 	/* Assumes our own terms for all neighbours until they send theirs. */
 	for (unsigned e = 0; e < book->n_edges; e++)
-		a->edges[e].said = unit_own_terms(b, a);
+		a->edges[e].reported = unit_own_terms(b, a);
 	a->total = a->policy.total;
 	if (flags & (FLAG_RECOVERING | FLAG_DOUBT))
 		a->doubt_ns = now_ns + TIME_DOUBT_NS;
@@ -420,7 +420,7 @@ static bool unit_in_use(const struct book *book, const struct book_account *acco
 	const struct unit_account *a = (const struct unit_account *)account;
 
 	for (unsigned e = 0; e < book->n_edges; e++)
-		if (a->edges[e].said_epoch && a->edges[e].said.terms)
+		if (a->edges[e].reported_epoch && a->edges[e].reported.terms)
 			return true;
 	return false;
 }

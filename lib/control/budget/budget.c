@@ -171,7 +171,7 @@ static unsigned list_words(const struct budget *b, uint64_t now_ns)
 	unsigned n = 0;
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
-		struct time_word word = b->links[e].said.time;
+		struct time_word word = b->links[e].received.time;
 
 		if (word.grade == TIME_NOTHING || !book_alive(&b->book, e, now_ns))
 			continue;

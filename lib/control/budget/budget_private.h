@@ -21,8 +21,8 @@ struct unit_terms {
 
 /* One policy and one neighbour. */
 struct unit_edge {
-	struct unit_terms said; /* from its newest message about the policy: */
-	uint64_t said_epoch, said_stamp;
+	struct unit_terms reported; /* from its newest message about the policy: */
+	uint64_t reported_epoch, reported_stamp;
 	bool apart;   /* its terms differ: its statements are rejected, nothing moves */
 	bool differs; /* apart, or the total differs */
 	bool asked;   /* its terms are requested */
@@ -74,9 +74,9 @@ enum tree_flag {
 
 /* One neighbour, in addition to its book_link. */
 struct tree_link {
-	struct tree_header said;
-	uint64_t stamp;  /* our newest message */
-	uint64_t echoed; /* newest stamp of ours that it has echoed */
+	struct tree_header received; /* from its newest message */
+	uint64_t stamp;              /* our newest message */
+	uint64_t echoed;             /* newest stamp of ours that it has echoed */
 	uint64_t round_trip_ns;
 	bool child; /* we keep a place for it as a child, whether it uses the place or not */
 	bool linked;
@@ -164,11 +164,11 @@ uint64_t tree_tick(struct budget *b, uint64_t now_ns);
 void tree_hurry(struct budget *b); /* messages to all neighbours are due */
 
 /*
- * tree_speaks() returns true if a message about the tree is due on an edge. tree_say() returns that
- * message.
+ * tree_is_due() returns true if a message about the tree is due on an edge. tree_send() returns
+ * that message.
  */
-bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns);
-struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns);
+bool tree_is_due(const struct budget *b, unsigned edge, uint64_t now_ns);
+struct tree_header tree_send(struct budget *b, unsigned edge, uint64_t now_ns);
 void tree_receive(
 	struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns);
 

@@ -160,9 +160,9 @@ static size_t budget_write_message(
 
 	if (!book_identity_known(b->book.identity)) {
 		/* Without an identity of its ledger it sends only a head, at the usual pace. */
-		if (!tree_speaks(b, edge, now_ns))
+		if (!tree_is_due(b, edge, now_ns))
 			return 0;
-		(void)tree_say(b, edge, now_ns);
+		(void)tree_send(b, edge, now_ns);
 		book_write_head(&b->book, BUDGET_MESSAGE, buf);
 		b->counters.messages_sent++;
 		return BOOK_HEAD;
@@ -179,9 +179,9 @@ static size_t budget_write_message(
 		len += PART;
 		b->counters.parts_sent++;
 	}
-	if (len == HEAD && !tree_speaks(b, edge, now_ns))
+	if (len == HEAD && !tree_is_due(b, edge, now_ns))
 		return 0;
-	header = tree_say(b, edge, now_ns);
+	header = tree_send(b, edge, now_ns);
 	write_header(b, &header, buf);
 	b->counters.messages_sent++;
 	return len;
@@ -211,7 +211,7 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned edge,
 	const struct tree_header *header, const uint8_t *at, uint64_t now_ns)
 {
-	struct unit_terms terms = read_unit_terms(at + AT_TERMS), before = a->edges[edge].said;
+	struct unit_terms terms = read_unit_terms(at + AT_TERMS), before = a->edges[edge].reported;
 
 	if (unit_receive_terms(&a->edges[edge], &terms, header) &&
 		(terms.terms != before.terms || terms.unit != before.unit ||

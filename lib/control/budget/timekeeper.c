@@ -243,7 +243,7 @@ bool timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time
 	return c->known;
 }
 
-struct time_word timekeeper_say(const struct timekeeper *c, uint64_t now_ns)
+struct time_word timekeeper_word(const struct timekeeper *c, uint64_t now_ns)
 {
 	if (c->known)
 		return (struct time_word){time_at(c, now_ns), c->sure ? TIME_SURE : TIME_HELD};

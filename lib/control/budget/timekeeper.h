@@ -115,7 +115,7 @@ bool timekeeper_look(struct timekeeper *c, const struct time_reading *reading,
 bool timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns);
 
 /* Returns the time to send to neighbours. */
-struct time_word timekeeper_say(const struct timekeeper *c, uint64_t now_ns);
+struct time_word timekeeper_word(const struct timekeeper *c, uint64_t now_ns);
 
 /* For operators: "stepped", ... */
 const char *time_reason_name(enum time_reason reason);

@@ -127,7 +127,7 @@ static void be_root(struct budget *b, uint64_t now_ns)
 
 static void follow_parent(struct budget *b, uint64_t now_ns)
 {
-	struct route route = b->links[b->parent].said.route;
+	struct route route = b->links[b->parent].received.route;
 
 	route.rank++;
 	set_route(b, &route, now_ns);
@@ -154,33 +154,33 @@ static void end_candidacy(struct budget *b, bool failed, uint64_t now_ns)
 static bool is_candidate_nearer(const struct budget *b)
 {
 	return b->candidate < b->book.n_edges && b->parent < b->book.n_edges &&
-	       b->links[b->candidate].said.route.root == b->route.root;
+	       b->links[b->candidate].received.route.root == b->route.root;
 }
 
 /* Acts on the parent's newest message, or on its silence. */
 static void heed_parent(struct budget *b, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[b->parent];
-	const struct route *said = &link->said.route;
+	const struct route *received = &link->received.route;
 	bool stays = false;
 
 	if (b->parent == b->book.n_edges)
 		return;
 	if (now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns)
 		b->feasible[b->route.root].rank = 0; /* rejects all routes until its number rises */
-	else if (book_alive(&b->book, b->parent, now_ns) && link->said.flags & TREE_CHILD)
+	else if (book_alive(&b->book, b->parent, now_ns) && link->received.flags & TREE_CHILD)
 		stays = true;
 	if (!stays) {
 		b->links[b->parent].due = true;
 		be_root(b, now_ns);
 		return;
 	}
-	if (said->root == b->route.root && is_same(said, &b->route) &&
-		said->rank + 1 == b->route.rank)
+	if (received->root == b->route.root && is_same(received, &b->route) &&
+		received->rank + 1 == b->route.rank)
 		return;
-	if (!is_feasible(b, said) || said->root > b->book.position)
+	if (!is_feasible(b, received) || received->root > b->book.position)
 		be_root(b, now_ns);
-	else if (!is_candidate_nearer(b) || said->root != b->route.root)
+	else if (!is_candidate_nearer(b) || received->root != b->route.root)
 		follow_parent(b, now_ns);
 }
 
@@ -199,7 +199,7 @@ static bool may_be_candidate(const struct budget *b, unsigned edge, uint64_t now
 	const struct tree_link *link = &b->links[edge];
 
 	return edge != b->parent && !link->child && book_alive(&b->book, edge, now_ns) &&
-	       (!(link->said.flags & TREE_FULL) || link->said.flags & TREE_CHILD) &&
+	       (!(link->received.flags & TREE_FULL) || link->received.flags & TREE_CHILD) &&
 	       (int64_t)(now_ns - link->failed_ns) >= 0;
 }
 
@@ -215,13 +215,14 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		const struct tree_link *link = &b->links[e], *least = &b->links[best];
-		const bool better = link->said.route.root < b->route.root &&
-				    is_feasible(b, &link->said.route);
+		const bool better = link->received.route.root < b->route.root &&
+				    is_feasible(b, &link->received.route);
 
 		if (!better || !may_be_candidate(b, e, now_ns))
 			continue;
-		if (best == b->book.n_edges || link->said.route.root < least->said.route.root ||
-			(link->said.route.root == least->said.route.root &&
+		if (best == b->book.n_edges ||
+			link->received.route.root < least->received.route.root ||
+			(link->received.route.root == least->received.route.root &&
 				round_trip(link) < round_trip(least)))
 			best = e;
 	}
@@ -241,7 +242,7 @@ static unsigned find_nearer_parent(struct budget *b, uint64_t now_ns)
 		const uint64_t parent = round_trip(&b->links[b->parent]), trip = round_trip(link);
 		const bool nearer = trip < parent / NEARER_DEN * NEARER_NUM &&
 				    parent - trip > NEARER_NS &&
-				    link->said.route.root == b->route.root;
+				    link->received.route.root == b->route.root;
 
 		if (!nearer)
 			link->nearer = 0;
@@ -290,8 +291,8 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 
 	if (edge == b->book.n_edges)
 		return;
-	welcome = link->said.flags & TREE_CHILD;
-	leads = link->said.route.root <= b->route.root && is_feasible(b, &link->said.route);
+	welcome = link->received.flags & TREE_CHILD;
+	leads = link->received.route.root <= b->route.root && is_feasible(b, &link->received.route);
 	if (welcome && leads && book_alive(&b->book, edge, now_ns)) {
 		end_candidacy(b, false, now_ns);
 		/* The others' distances are compared with the new parent's from now on. */
@@ -305,7 +306,7 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 		return;
 	}
 	if ((int64_t)(now_ns - b->candidate_until_ns) >= 0 || !book_alive(&b->book, edge, now_ns) ||
-		(link->said.flags & TREE_FULL && !welcome))
+		(link->received.flags & TREE_FULL && !welcome))
 		end_candidacy(b, true, now_ns);
 }
 
@@ -315,7 +316,7 @@ static void heed_children(struct budget *b, uint64_t now_ns)
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct tree_link *link = &b->links[e];
 		bool asks = book_alive(&b->book, e, now_ns) && e != b->parent &&
-			    link->said.flags & (TREE_PARENT | TREE_JOIN);
+			    link->received.flags & (TREE_PARENT | TREE_JOIN);
 
 		if (asks && !link->child && count_tree_children(b) + 1 < b->params.degree)
 			link->child = link->due = true;
@@ -329,7 +330,7 @@ static void update_tree_links(struct budget *b)
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct tree_link *link = &b->links[e];
 		const bool linked = e == b->parent ||
-				    (link->child && link->said.flags & TREE_PARENT);
+				    (link->child && link->received.flags & TREE_PARENT);
 
 		if (linked == link->linked)
 			continue;
@@ -382,7 +383,7 @@ uint64_t tree_tick(struct budget *b, uint64_t now_ns)
 	return b->heartbeat_ns;
 }
 
-bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns)
+bool tree_is_due(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[edge];
 	uint64_t wait = link->linked || link->child || edge == b->candidate
@@ -392,17 +393,17 @@ bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns)
 	return link->due || now_ns - b->book.links[edge].sent_ns >= wait;
 }
 
-struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
+struct tree_header tree_send(struct budget *b, unsigned edge, uint64_t now_ns)
 {
 	struct tree_link *link = &b->links[edge];
 	struct tree_header header = {
 		.route = b->route,
 		.epoch = b->epoch,
 		.stamp = now_ns > link->stamp ? now_ns : link->stamp + 1,
-		.echo_epoch = link->said.epoch,
-		.echo_stamp = link->said.stamp,
+		.echo_epoch = link->received.epoch,
+		.echo_stamp = link->received.stamp,
 		.echo_ns = now_ns - b->book.links[edge].received_ns,
-		.time = timekeeper_say(&b->keeper, now_ns),
+		.time = timekeeper_word(&b->keeper, now_ns),
 	};
 
 	if (edge == b->parent)
@@ -443,8 +444,9 @@ void tree_receive(
 {
 	struct tree_link *link = &b->links[edge];
 	uint64_t quiet_ns = now_ns - b->book.links[edge].sent_ns;
-	const bool old = header->epoch != link->said.epoch ? header->epoch < link->said.epoch
-							   : header->stamp <= link->said.stamp;
+	const bool old = header->epoch != link->received.epoch
+				 ? header->epoch < link->received.epoch
+				 : header->stamp <= link->received.stamp;
 
 	/*
 	 * The neighbour has a message of a later start of ours, which we do not remember. It waits
@@ -453,7 +455,8 @@ void tree_receive(
 	if (header->echo_epoch > b->epoch && header->echo_epoch < LEDGER_MOST)
 		b->epoch = header->echo_epoch + 1;
 	if (old) {
-		link->due |= header->epoch < link->said.epoch; /* our echo shows the later one */
+		/* Our echo shows the later one. */
+		link->due |= header->epoch < link->received.epoch;
 		return;
 	}
 	measure_round_trip(b, link, header, now_ns);
@@ -461,10 +464,10 @@ void tree_receive(
 	 * A message is due for a new neighbour, for a new request, and for one with a worse root.
 	 */
 	link->due |= !b->book.links[edge].alive ||
-		     (header->flags & TREE_JOIN & ~link->said.flags) ||
+		     (header->flags & TREE_JOIN & ~link->received.flags) ||
 		     (header->route.root > b->route.root &&
 			     quiet_ns > tree_message_interval(b) / HEARTBEATS);
-	link->said = *header;
+	link->received = *header;
 	book_note_received(&b->book, edge, now_ns);
 	reconsider_parent(b, now_ns);
 }

@@ -324,10 +324,10 @@ TEST(test_start)
 			c.reason != rows[i].reason ||
 			(rows[i].known && error_at(&c, 0) != rows[i].hours * (int64_t)HOUR))
 			fail_msg("%s: %s", rows[i].name, time_reason_name(c.reason));
-		assert_int_equal(timekeeper_say(&c, BOOT).grade, !rows[i].known ? TIME_STARTS
-								 : rows[i].synchronised || c.sure
-									 ? TIME_SURE
-									 : TIME_HELD);
+		assert_int_equal(timekeeper_word(&c, BOOT).grade, !rows[i].known ? TIME_STARTS
+								  : rows[i].synchronised || c.sure
+									  ? TIME_SURE
+									  : TIME_HELD);
 	}
 }
 
@@ -352,7 +352,7 @@ static void look_in_group(struct box *boxes, unsigned n, unsigned self, uint64_t
 	unsigned heard = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		words[heard] = timekeeper_say(&boxes[i].keeper, BOOT + since);
+		words[heard] = timekeeper_word(&boxes[i].keeper, BOOT + since);
 		heard += i != self && words[heard].grade != TIME_NOTHING;
 	}
 	timekeeper_look(&boxes[self].keeper, &reading, words, heard);
