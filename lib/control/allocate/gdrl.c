@@ -23,7 +23,7 @@ bool gdrl_receive(struct gdrl_neighbour *neighbour, const struct gdrl_statement 
 {
 	if (!isfinite(statement->q) || !isfinite(statement->gain) || statement->gain <= 0)
 		return false;
-	neighbour->heard = *statement;
+	neighbour->reported = *statement;
 	neighbour->fresh = true;
 	return true;
 }
@@ -76,7 +76,7 @@ uint64_t gdrl_step(const struct gdrl_self *self, struct gdrl_neighbour *neighbou
 		if (!other->in_use || !other->fresh || other->in_flight > 0)
 			continue;
 		other->fresh = false;
-		amounts[k] = flow_to_neighbour(self, q, &other->heard);
+		amounts[k] = flow_to_neighbour(self, q, &other->reported);
 		sum += amounts[k];
 	}
 	return fit_to_budget(amounts, n, sum, above < self->free ? above : self->free);

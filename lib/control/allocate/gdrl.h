@@ -89,8 +89,8 @@ struct gdrl_statement {
 
 /* State of one edge. Zeroed before its first use. */
 struct gdrl_neighbour {
-	struct gdrl_statement heard;
-	bool fresh;         /* `heard` has not been used */
+	struct gdrl_statement reported;
+	bool fresh;         /* `reported` has not been used */
 	bool in_use;        /* the edge is in the graph, its far end alive; set by the caller */
 	uint64_t in_flight; /* granted, and not yet confirmed; set by the caller */
 };

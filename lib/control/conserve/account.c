@@ -75,7 +75,7 @@ bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge)
 	struct ledger_view view = ledger_view(a->ledger, edge);
 
 	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
-	       (a->restored && !a->edges[edge].spoke) || (a->waits && !view.confirmed) ||
+	       (a->restored && !a->edges[edge].has_reported) || (a->waits && !view.confirmed) ||
 	       (view.locked > view.granted && view.locked != view.promised);
 }
 
@@ -101,7 +101,7 @@ static void rate_close(struct book *book, struct book_account *account)
 			TAILQ_REMOVE(
 				a->edges[e].due ? &link->due : &link->stale, a, edges[e].next_due);
 		link->sent[a->bucket] -= a->edges[e].sent_hash;
-		link->heard[a->bucket] -= a->edges[e].received_hash;
+		link->received[a->bucket] -= a->edges[e].received_hash;
 	}
 	TAILQ_REMOVE(&c->buckets[a->bucket], a, next_in_bucket);
 	ledger_destroy(a->ledger);
@@ -151,19 +151,19 @@ bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		struct rate_edge *edge = &a->edges[e];
-		const struct rate_terms *said = &edge->said;
-		const bool both = said->terms && own.terms;
+		const struct rate_terms *reported = &edge->reported;
+		const bool both = reported->terms && own.terms;
 
-		edge->apart = both && (said->terms != own.terms || said->unit != own.unit);
-		edge->differs = edge->apart ||
-				(both && (said->limit != own.limit || said->burst != own.burst));
+		edge->apart = both && (reported->terms != own.terms || reported->unit != own.unit);
+		edge->differs = edge->apart || (both && (reported->limit != own.limit ||
+								reported->burst != own.burst));
 		/* Numbers of another unit do not apply. */
-		if (!said->terms || said->unit != least.unit || least.limit == 0)
+		if (!reported->terms || reported->unit != least.unit || least.limit == 0)
 			continue;
-		least.limit = min_u64(least.limit, said->limit);
-		most = said->n > most ? said->n : most;
-		if (said->burst > 0 && least.burst > 0)
-			least.burst = min_u64(least.burst, said->burst);
+		least.limit = min_u64(least.limit, reported->limit);
+		most = reported->n > most ? reported->n : most;
+		if (reported->burst > 0 && least.burst > 0)
+			least.burst = min_u64(least.burst, reported->burst);
 	}
 	if (most > n)
 		least.limit = (uint64_t)((unsigned __int128)least.limit * n / most);
@@ -200,18 +200,18 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
  * Sets the terms of neighbours until they send some: our own, or those in use when the record was
  * written, if that limit was less. All neighbours are necessary to raise a limit.
  */
-static void assume_all_said(
+static void assume_terms(
 	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
 	uint64_t share = ledger_share(a->ledger);
-	struct rate_terms said;
+	struct rate_terms assumed;
 
 	a->policy = *policy;
-	said = rate_own_terms(c, a);
+	assumed = rate_own_terms(c, a);
 	if (share < conserve_share_of(c, policy->limit))
-		said.limit = share * c->params.overlay.n; /* the limit with that share */
+		assumed.limit = share * c->params.overlay.n; /* the limit with that share */
 	for (unsigned e = 0; e < c->book.n_edges; e++)
-		a->edges[e].said = said;
+		a->edges[e].reported = assumed;
 }
 
 static int rate_open(struct book *book, const void *policy, const struct book_record *record,
@@ -247,7 +247,7 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	else
 		ret = ledger_create(&params, now_ns, &a->ledger);
 	if (ret == 0 && policy)
-		assume_all_said(c, a, terms);
+		assume_terms(c, a, terms);
 	/* A record holds the share of its time. */
 	if (ret == 0 && (terms->limit > 0 || !a->restored))
 		ret = rate_set(c, a, terms);
@@ -331,7 +331,7 @@ static bool rate_in_use(const struct book *book, const struct book_account *acco
 	const struct rate_account *a = (const struct rate_account *)account;
 
 	for (unsigned e = 0; e < book->n_edges; e++)
-		if (a->edges[e].spoke && a->edges[e].said.terms)
+		if (a->edges[e].has_reported && a->edges[e].reported.terms)
 			return true;
 	return false;
 }
@@ -369,9 +369,9 @@ static void rate_announce(struct conserve *c, struct rate_account *a)
 		struct rate_edge *edge = &a->edges[e];
 		struct ledger_view view = ledger_view(a->ledger, e);
 
-		if (view.granted != edge->told || view.promised != edge->promised || !view.known)
+		if (view.granted != edge->granted || view.promised != edge->promised || !view.known)
 			rate_due(c, a, e);
-		edge->told = view.granted;
+		edge->granted = view.granted;
 		edge->promised = view.promised;
 	}
 }

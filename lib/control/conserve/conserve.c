@@ -32,7 +32,7 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 		TAILQ_INIT(&c->links[e].due);
 		TAILQ_INIT(&c->links[e].stale);
 		book_note_received(&c->book, e, now_ns);
-		c->links[e].heard_ns = now_ns;
+		c->links[e].received_ns = now_ns;
 	}
 	return 0;
 }

@@ -38,18 +38,18 @@ struct rate_terms {
 struct rate_edge {
 	struct gdrl_neighbour neighbour; /* with a target, its q is the amount missing there */
 	double asked;                    /* requested by a neighbour in need, less grants since */
-	struct rate_terms said;          /* terms of its newest statement: */
-	uint64_t said_epoch, said_stamp;
-	bool spoke;         /* they were sent to this start of ours */
+	struct rate_terms reported;      /* terms of its newest statement: */
+	uint64_t reported_epoch, reported_stamp;
+	bool has_reported;  /* they were sent to this start of ours */
 	bool apart;         /* its terms differ: statements are rejected */
 	bool differs;       /* so, or in the limit or the burst: only debts move */
 	uint8_t asked_hops; /* between it and the limiter in need */
 	bool in_debt;       /* the neighbour is in debt */
 	uint64_t sent_ns;
 	double sent_q;
-	bool hinted;             /* sent_q has changed since a digest had the account */
-	bool sent_asks;          /* the last entry requested an amount */
-	uint64_t told, promised; /* granted and promised, as of the last commit */
+	bool hinted;                /* sent_q has changed since a digest had the account */
+	bool sent_asks;             /* the last entry requested an amount */
+	uint64_t granted, promised; /* at the last commit */
 	/* Hashes of the last entries, and of the one that was sent without its hints. */
 	uint64_t sent_hash, received_hash, settled_hash;
 	bool due;   /* there is news to send, and it is in the queue for that */
@@ -84,11 +84,11 @@ struct rate_link {
 	struct rate_queue due;   /* accounts to send first */
 	struct rate_queue stale; /* accounts to send with the room that is left */
 	unsigned messages;       /* since the last tick */
-	uint64_t heard_ns;       /* time of the newest message */
+	uint64_t received_ns;    /* time of the newest message */
 	bool in_use;
-	bool digest;                                          /* this tick's is to be sent */
-	uint64_t sent[DIGEST_BUCKETS], heard[DIGEST_BUCKETS]; /* sums of hashes */
-	uint64_t missed[DIGEST_BUCKETS / 64];                 /* buckets to request */
+	bool digest;                                             /* this tick's is to be sent */
+	uint64_t sent[DIGEST_BUCKETS], received[DIGEST_BUCKETS]; /* sums of hashes */
+	uint64_t missed[DIGEST_BUCKETS / 64];                    /* buckets to request */
 };
 
 /* The buckets that a tick repeats. */

@@ -76,7 +76,7 @@ void digest_received(struct conserve *c, struct rate_account *a, unsigned edge, 
 {
 	struct rate_edge *e = &a->edges[edge];
 
-	c->links[edge].heard[a->bucket] += entry - e->received_hash;
+	c->links[edge].received[a->bucket] += entry - e->received_hash;
 	e->received_hash = entry;
 }
 
@@ -215,9 +215,9 @@ static void repeat_range(struct conserve *c, unsigned edge, struct digest_range 
 size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	const struct digest_round *round = &c->round;
-	const uint64_t heard_ns = c->links[edge].heard_ns;
+	const uint64_t received_ns = c->links[edge].received_ns;
 	/* The neighbour is down. One that is up sends some messages in each lease. */
-	const bool silent = now_ns > heard_ns && now_ns - heard_ns > c->params.lease_ns;
+	const bool silent = now_ns > received_ns && now_ns - received_ns > c->params.lease_ns;
 	uint64_t stamp = 0, echo = UINT64_MAX;
 	size_t len = DIGEST_AT_SUMS;
 

@@ -237,7 +237,7 @@ static void accept_hints(struct conserve *c, struct rate_account *a, unsigned ed
 		e->asked_hops = at[CONSERVE_AT_FLAGS] >> HOPS_SHIFT;
 		e->in_debt = at[CONSERVE_AT_FLAGS] & DEBT;
 		if (at[CONSERVE_AT_FLAGS] & ASKS)
-			e->neighbour.heard.q = 0; /* paid separately; see rate_pay() */
+			e->neighbour.reported.q = 0; /* paid separately; see rate_pay() */
 	}
 	if (verdict == LEDGER_NEWS || at[CONSERVE_AT_FLAGS] & ANSWER)
 		rate_due(c, a, edge);
@@ -274,16 +274,17 @@ static bool take_terms(struct conserve *c, struct rate_account *a, unsigned edge
 {
 	struct rate_edge *e = &a->edges[edge];
 	const bool recovering = statement->epoch == 0;
-	const bool newest = recovering || statement->epoch > e->said_epoch ||
-			    (statement->epoch == e->said_epoch && statement->stamp > e->said_stamp);
+	const bool newest = recovering || statement->epoch > e->reported_epoch ||
+			    (statement->epoch == e->reported_epoch &&
+				    statement->stamp > e->reported_stamp);
 
 	if (!newest)
 		return false;
-	e->said = *terms;
-	e->spoke = true;
+	e->reported = *terms;
+	e->has_reported = true;
 	if (!recovering) {
-		e->said_epoch = statement->epoch;
-		e->said_stamp = statement->stamp;
+		e->reported_epoch = statement->epoch;
+		e->reported_stamp = statement->stamp;
 	}
 	if (!rate_go_by_least(c, a))
 		return false;
@@ -400,7 +401,7 @@ static unsigned receive_repeat(struct conserve *c, struct rate_account *a, unsig
 		return 0;
 	if (count_verdict(c, a, edge, now_ns, verdict))
 		return 1;
-	a->edges[edge].said_stamp = max_u64(a->edges[edge].said_stamp, stamp);
+	a->edges[edge].reported_stamp = max_u64(a->edges[edge].reported_stamp, stamp);
 	if (verdict != LEDGER_NEWS)
 		return 0;
 	rate_stir(c, a);
@@ -430,7 +431,7 @@ static int receive_digest(
 
 		wire_get64(wire_get16(at, &bucket), &sum);
 		range = digest_range(bucket & ((1U << bits) - 1), bits);
-		same = digest_sum(link->heard, range) == sum;
+		same = digest_sum(link->received, range) == sum;
 		for (unsigned b = range.first; b < range.end; b++) {
 			if (!same)
 				bitmap_set(link->missed, b);
@@ -474,7 +475,7 @@ int conserve_receive(
 		&c->book, edge, conserve_is_kind(kind) ? kind : CONSERVE_MESSAGE, buf, len);
 	if (ret == 0) {
 		c->counters.messages_heard++;
-		c->links[edge].heard_ns = now_ns;
+		c->links[edge].received_ns = now_ns;
 		if (kind == CONSERVE_DIGEST)
 			ret = receive_digest(c, edge, now_ns, buf, len);
 		else if (kind == CONSERVE_REQUEST)

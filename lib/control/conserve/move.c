@@ -188,17 +188,18 @@ static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		const struct gdrl_neighbour *other = &c->neighbours[e];
 
-		if (is_usable(other) && other->heard.q > 0)
-			missing += other->heard.q;
-		else if (other->in_use && other->heard.q < 0)
-			over -= other->heard.q;
+		if (is_usable(other) && other->reported.q > 0)
+			missing += other->reported.q;
+		else if (other->in_use && other->reported.q < 0)
+			over -= other->reported.q;
 	}
 	memset(c->amounts, 0, c->book.n_edges * sizeof(*c->amounts));
 	for (unsigned e = 0; e < c->book.n_edges && own > 0 && missing > 0; e++) {
 		const struct gdrl_neighbour *other = &c->neighbours[e];
 
-		if (is_usable(other) && other->heard.q > 0)
-			c->amounts[e] = whole_amount(own * (other->heard.q / fmax(missing, over)));
+		if (is_usable(other) && other->reported.q > 0)
+			c->amounts[e] = whole_amount(
+				own * (other->reported.q / fmax(missing, over)));
 		sum += c->amounts[e];
 	}
 	return sum;

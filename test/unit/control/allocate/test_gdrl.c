@@ -134,9 +134,9 @@ struct row {
 };
 
 /* A neighbour with a received q, which gets at most gain × difference. */
-#define SAYS(Q, GAIN)                                             \
-	{                                                         \
-		.heard = {Q, GAIN}, .fresh = true, .in_use = true \
+#define SAYS(Q, GAIN)                                                \
+	{                                                            \
+		.reported = {Q, GAIN}, .fresh = true, .in_use = true \
 	}
 
 TEST(test_step)
@@ -160,8 +160,12 @@ TEST(test_step)
 		{3e6, 5e6, 0, 0, 0, {SAYS(1e6, 1)}, {0}},
 		/* not fresh, not in use, not received yet */
 		{3e6, 5e6, 0, 5000000, 0,
-			{{.heard = {1e6, 1}, .in_use = true}, {.heard = {1e6, 1}, .fresh = true},
-				{.heard = {1e6, 1}, .fresh = true, .in_use = true, .in_flight = 1}},
+			{{.reported = {1e6, 1}, .in_use = true},
+				{.reported = {1e6, 1}, .fresh = true},
+				{.reported = {1e6, 1},
+					.fresh = true,
+					.in_use = true,
+					.in_flight = 1}},
 			{0, 0, 0}},
 	};
 
