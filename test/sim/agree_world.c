@@ -146,8 +146,8 @@ static unsigned digest_agree(const struct world *w, unsigned i)
 	for (unsigned k = 0; k < PEERS; k++) {
 		struct agree_peer_view view = agree_peer(w->agrees[i], k);
 
-		trace_word((uint64_t)view.heard << 33 | (uint64_t)view.more << 32 | view.n);
-		trace_word(view.heard_ns);
+		trace_word((uint64_t)view.has_reported << 33 | (uint64_t)view.more << 32 | view.n);
+		trace_word(view.received_ns);
 		trace_word(view.since_ns);
 		for (unsigned d = 0; d < view.n; d++) {
 			struct agree_difference difference = agree_difference(w->agrees[i], k, d);

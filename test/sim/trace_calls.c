@@ -241,8 +241,8 @@ static void digest_peers(const struct limiter *limiter, unsigned n)
 		if (peer)
 			trace_words(peer->epoch, (uint64_t)peer->tick << 1 | peer->alive,
 				peer->restarts, peer->advanced_ns);
-		trace_words((uint64_t)view.heard << 33 | (uint64_t)view.more << 32 | view.n,
-			view.heard_ns, view.since_ns);
+		trace_words((uint64_t)view.has_reported << 33 | (uint64_t)view.more << 32 | view.n,
+			view.received_ns, view.since_ns);
 		for (unsigned d = 0; d < view.n; d++) {
 			struct agree_difference difference = agree_difference(agree, i, d);
 

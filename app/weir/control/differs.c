@@ -236,7 +236,7 @@ bool differs_silent(const struct instance *inst, unsigned i, uint64_t now_ns)
 	const struct peer *peer = gossip_peer(gossip, i);
 
 	return i != inst->config->gossip.self && peer && !peer->proven && peer->restarts == 0 &&
-	       !agree_peer(limiter_agree(inst->limiter), i).heard &&
+	       !agree_peer(limiter_agree(inst->limiter), i).has_reported &&
 	       now_ns - inst->receives_since_ns >= UNHEARD_NS + gossip_timeout(gossip);
 }
 

@@ -183,7 +183,8 @@ static json_t *peer_json(const void *context, unsigned i)
 	json_object_set_new(json, "refused", json_uint(refusal->n));
 	json_object_set_new(json, "refused_as", refused_as ? json_string(refused_as) : json_null());
 	json_object_set_new(json, "refused_ms_ago", age_ms(refusal->n, refusal->last_ns, now));
-	json_object_set_new(json, "compared_ms_ago", age_ms(view.heard, view.heard_ns, now));
+	json_object_set_new(
+		json, "compared_ms_ago", age_ms(view.has_reported, view.received_ns, now));
 	json_object_set_new(
 		json, "differs", differs.since_ns ? show_differs(&differs) : json_null());
 	json_object_set_new(json, "differs_ms", age_ms(differs.since_ns, differs.since_ns, now));

@@ -96,8 +96,8 @@ const struct agree_row *rows_find(const struct agree_rows *rows, uint64_t id)
 
 int peer_begin(struct agree *a, struct agree_peer *p)
 {
-	if (!p->said)
-		p->said = calloc(AGREE_GROUP_MOST, sizeof(*p->said));
+	if (!p->reported)
+		p->reported = calloc(AGREE_GROUP_MOST, sizeof(*p->reported));
 	if (!p->since_ns)
 		p->since_ns = calloc(AGREE_GROUP_MOST, sizeof(*p->since_ns));
 	if (!p->walk) {
@@ -105,10 +105,10 @@ int peer_begin(struct agree *a, struct agree_peer *p)
 		if (p->walk)
 			p->walk->branch = BRANCHES;
 	}
-	if (!p->said || !p->since_ns || !p->walk)
+	if (!p->reported || !p->since_ns || !p->walk)
 		return -ENOMEM;
-	a->views += !p->heard;
-	p->heard = true;
+	a->views += !p->has_reported;
+	p->has_reported = true;
 	return 0;
 }
 
@@ -192,9 +192,9 @@ static void mark_since(struct agree *a, uint64_t *since_ns, bool differs, uint64
 void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns)
 {
 	for (unsigned t = 0; t < a->n_group; t++) {
-		const bool both = p->said[t] != 0 && a->group[t] != 0;
-		const bool differs = both &&
-				     (t == a->clock ? p->clock_differs : p->said[t] != a->group[t]);
+		const bool both = p->reported[t] != 0 && a->group[t] != 0;
+		const bool differs = both && (t == a->clock ? p->clock_differs
+							    : p->reported[t] != a->group[t]);
 
 		mark_since(a, &p->since_ns[t], differs, now_ns);
 	}
@@ -241,7 +241,7 @@ int agree_create(const struct agree_params *params, struct agree **out)
 
 static void peer_free(struct agree_peer *p)
 {
-	free(p->said);
+	free(p->reported);
 	free(p->since_ns);
 	free(p->walk);
 	free(p->found);
@@ -348,7 +348,7 @@ static void look_again(struct agree *a, uint64_t now_ns)
 		struct agree_peer *p = &a->peers[i];
 
 		p->summary_due = true;
-		if (!p->heard)
+		if (!p->has_reported)
 			continue;
 		memset(p->walk, 0, sizeof(*p->walk));
 		p->walk->branch = BRANCHES;
@@ -428,8 +428,8 @@ struct agree_peer_view agree_peer(const struct agree *a, unsigned peer)
 	/* The roots differ while any policy does. */
 	keep_oldest(&oldest_ns, p->roots_since_ns);
 	return (struct agree_peer_view){
-		.heard = p->heard,
-		.heard_ns = p->heard_ns,
+		.has_reported = p->has_reported,
+		.received_ns = p->received_ns,
 		.n = n + p->n_found,
 		.more = p->overflow || (p->roots_since_ns && p->n_found == 0),
 		.since_ns = oldest_ns,

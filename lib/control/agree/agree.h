@@ -73,11 +73,11 @@ struct agree_difference {
 
 /* Results for one peer. */
 struct agree_peer_view {
-	bool heard;
-	uint64_t heard_ns; /* when its last message arrived */
-	unsigned n;        /* differences, for agree_difference() */
-	bool more;         /* also differs in other policies, or in some not yet received */
-	uint64_t since_ns; /* start of the oldest difference; 0 if there is none */
+	bool has_reported;
+	uint64_t received_ns; /* when its last message arrived */
+	unsigned n;           /* differences, for agree_difference() */
+	bool more;            /* also differs in other policies, or in some not yet received */
+	uint64_t since_ns;    /* start of the oldest difference; 0 if there is none */
 };
 
 struct agree;
@@ -126,7 +126,7 @@ size_t agree_send(struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room, u
 /* Takes an authentic message from a peer. Returns 0, or -EBADMSG: nothing of it is accepted. */
 int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
-/* Grows when a view below can have changed, except heard_ns. */
+/* Grows when a view below can have changed, except received_ns. */
 uint64_t agree_changes(const struct agree *a);
 
 /* Return views for operators; the group's differences come first. */

@@ -65,18 +65,18 @@ struct agree_found {
 
 struct agree_peer {
 	unsigned index; /* in the roster */
-	bool watched, heard, summary_due;
+	bool watched, has_reported, summary_due;
 	bool same_things; /* the peer compares the same things of a policy */
 	uint64_t epoch;
 	uint32_t changes;
-	uint64_t heard_ns, told_ns;
+	uint64_t received_ns, sent_ns;
 	uint64_t root;
-	unsigned sent;             /* messages within the present PACE_NS */
-	uint64_t *said, *since_ns; /* n_group: its values, and since when each differs */
-	uint64_t clock_since_ns;   /* since when summaries have another time of day; 0: none */
-	bool clock_differs;        /* they have had it for CLOCK_SURE_NS */
-	uint64_t things_since_ns;  /* since when it compares other things; 0: the same ones */
-	struct agree_walk *walk;   /* NULL: the roots have never differed */
+	unsigned sent;                 /* messages within the present PACE_NS */
+	uint64_t *reported, *since_ns; /* n_group: its values, and since when each differs */
+	uint64_t clock_since_ns;       /* since when summaries have another time of day; 0: none */
+	bool clock_differs;            /* they have had it for CLOCK_SURE_NS */
+	uint64_t things_since_ns;      /* since when it compares other things; 0: the same ones */
+	struct agree_walk *walk;       /* NULL: the roots have never differed */
 	struct agree_found *found;
 	unsigned n_found, room;
 	uint64_t roots_since_ns; /* since when the roots differ; 0: they do not */

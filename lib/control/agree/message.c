@@ -24,9 +24,9 @@
 #define WALK_TIMES   40
 #define WALK_REST_NS UINT64_C(10000000000)
 
-static bool is_told(const struct agree_peer *p)
+static bool is_addressed(const struct agree_peer *p)
 {
-	return p->watched || p->heard;
+	return p->watched || p->has_reported;
 }
 
 /*
@@ -79,11 +79,11 @@ void agree_tick(struct agree *a, uint64_t now_ns)
 	for (unsigned i = 0; i < a->n_peers; i++) {
 		struct agree_peer *p = &a->peers[i];
 
-		if (!is_told(p))
+		if (!is_addressed(p))
 			continue;
 		if (pace)
 			p->sent = 0;
-		if (now_ns - p->told_ns >= AGREE_PERIOD_NS)
+		if (now_ns - p->sent_ns >= AGREE_PERIOD_NS)
 			p->summary_due = true;
 		if (p->roots_since_ns)
 			walk_begin(p->walk, now_ns);
@@ -218,7 +218,7 @@ static size_t write_message(
 	if (p->summary_due) {
 		len = write_summary(a, now_ns, buf, room);
 		p->summary_due = false;
-		p->told_ns = now_ns;
+		p->sent_ns = now_ns;
 	}
 	if (len == 0 && p->roots_since_ns)
 		len = write_walk(a, p->walk, buf, room);
@@ -233,7 +233,7 @@ size_t agree_send(struct agree *a, uint64_t now_ns, uint8_t *buf, size_t room, u
 	for (unsigned k = 0; k < a->n_peers; k++) {
 		unsigned i = (a->next + k) % a->n_peers;
 		struct agree_peer *p = &a->peers[i];
-		size_t len = is_told(p) ? write_message(a, p, now_ns, buf, room) : 0;
+		size_t len = is_addressed(p) ? write_message(a, p, now_ns, buf, room) : 0;
 
 		if (len == 0)
 			continue;
@@ -258,9 +258,9 @@ static bool is_clock_apart(const struct agree *a, const struct agree_peer *p, ui
 {
 	uint64_t apart_ns;
 
-	if (a->clock == a->n_group || !a->group[a->clock] || !p->said[a->clock])
+	if (a->clock == a->n_group || !a->group[a->clock] || !p->reported[a->clock])
 		return false;
-	apart_ns = group_value(a, a->clock, now_ns) - p->said[a->clock];
+	apart_ns = group_value(a, a->clock, now_ns) - p->reported[a->clock];
 	if (apart_ns > INT64_MAX)
 		apart_ns = -apart_ns;
 	return apart_ns > AGREE_CLOCK_NS;
@@ -275,12 +275,12 @@ static int receive_summary(
 	if (len < SUMMARY || len != SUMMARY + (size_t)at[SUMMARY - 1] * GROUP_ITEM)
 		return -EBADMSG;
 	at = wire_get64(wire_get64(at + HEAD, &things), &root);
-	memset(p->said, 0, a->n_group * sizeof(*p->said));
+	memset(p->reported, 0, a->n_group * sizeof(*p->reported));
 	for (unsigned i = *at++; i > 0; i--) {
 		at = wire_get64(wire_get32(at, &tag), &value);
 		for (unsigned t = 0; t < a->n_group; t++)
 			if (a->tags[t] == tag)
-				p->said[t] = value;
+				p->reported[t] = value;
 	}
 	/* Another root restarts the walk immediately: the differences are compared again. */
 	if (root != p->root) {
@@ -488,11 +488,11 @@ int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t
 	 * The sender has already sent a later change. A message of another start is from the
 	 * present one, because gossip delivers no others.
 	 */
-	if (p->heard && p->epoch == epoch && (int32_t)(changes - p->changes) < 0)
+	if (p->has_reported && p->epoch == epoch && (int32_t)(changes - p->changes) < 0)
 		return 0;
 	/* Other parts need the summary with their root first, to be compared with the right one. */
-	if (buf[1] != AGREE_SUMMARY &&
-		(!p->heard || p->epoch != epoch || p->changes != changes || !p->roots_since_ns))
+	if (buf[1] != AGREE_SUMMARY && (!p->has_reported || p->epoch != epoch ||
+					       p->changes != changes || !p->roots_since_ns))
 		return 0;
 	if (peer_begin(a, p))
 		return 0;
@@ -510,6 +510,6 @@ int agree_receive(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t
 		return ret;
 	p->epoch = epoch;
 	p->changes = changes;
-	p->heard_ns = now_ns;
+	p->received_ns = now_ns;
 	return 0;
 }

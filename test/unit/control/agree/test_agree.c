@@ -64,7 +64,7 @@ static uint64_t digest_of_shown(const struct group *g, unsigned i)
 
 	for (unsigned peer = 0; peer < NODES; peer++) {
 		struct agree_peer_view view = agree_peer(g->a[i], peer);
-		uint64_t words[] = {peer, view.heard, view.n, view.more, view.since_ns};
+		uint64_t words[] = {peer, view.has_reported, view.n, view.more, view.since_ns};
 
 		for (size_t w = 0; w < COUNT(words); w++)
 			digest = (digest ^ words[w]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -539,10 +539,10 @@ TEST(test_names_of_things)
 	len = summary_to(same, 0, now, buf);
 	assert_int_equal(agree_receive(a, 1, now + 7, buf, len), 0);
 	view = agree_peer(a, 1);
-	assert_true(view.heard && !view.more);
+	assert_true(view.has_reported && !view.more);
 	assert_int_equal(view.n, 0);
 	assert_int_equal(view.since_ns, 0);
-	assert_int_equal(view.heard_ns, now + 7);
+	assert_int_equal(view.received_ns, now + 7);
 	len = summary_to(other, 0, now, buf);
 	assert_int_equal(agree_receive(a, 2, now + 8, buf, len), 0);
 	view = agree_peer(a, 2);
@@ -626,7 +626,7 @@ TEST(test_a_late_start)
 		assert_int_equal(agree_receive(a, 0, now, buf, len), 0);
 		assert_int_equal(
 			agree_receive(other, 2, now, lost, summary_to(a, 0, now, lost)), 0);
-		assert_true(agree_peer(other, 2).heard);
+		assert_true(agree_peer(other, 2).has_reported);
 		assert_int_equal(agree_receive(a, 0, now, buf, len), 0);
 		assert_int_equal(agree_send(a, now, buf, ROOM, &to), 0);
 		agree_destroy(other);
@@ -658,9 +658,9 @@ TEST(test_overtaken)
 	assert_int_equal(agree_peer(a, 1).n, 1);
 	assert_int_equal(agree_receive(a, 1, now + 2, before, len), 0);
 	assert_int_equal(agree_peer(a, 1).n, 1);
-	assert_int_equal(agree_peer(a, 1).heard_ns, now + 1);
+	assert_int_equal(agree_peer(a, 1).received_ns, now + 1);
 	assert_int_equal(agree_receive(a, 1, now + 3, behind, len), 0);
-	assert_int_equal(agree_peer(a, 1).heard_ns, now + 3);
+	assert_int_equal(agree_peer(a, 1).received_ns, now + 3);
 	assert_int_equal(agree_peer(a, 1).since_ns, now + 1);
 }
 

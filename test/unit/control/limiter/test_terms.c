@@ -307,7 +307,7 @@ static bool sees_no_difference(const struct group *g, unsigned i, unsigned peer)
 
 static bool sees_none(const struct group *g, unsigned i, unsigned peer)
 {
-	return agree_peer(limiter_agree(g->l[i]), index_at(g, i, id_of(peer))).heard &&
+	return agree_peer(limiter_agree(g->l[i]), index_at(g, i, id_of(peer))).has_reported &&
 	       sees_no_difference(g, i, peer);
 }
 
