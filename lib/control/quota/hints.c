@@ -85,7 +85,7 @@ uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns)
 	uint64_t sum = hint_rate(q, now_ns);
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
-		if (q->edges[i].linked && q->edges[i].heard)
+		if (q->edges[i].linked && q->edges[i].has_reported)
 			sum = min_u64(sum + q->edges[i].pace, LEDGER_MOST);
 	return sum;
 }
@@ -98,7 +98,7 @@ uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		const struct quota_edge *e = &q->edges[i];
 
-		if (!e->linked || !e->heard)
+		if (!e->linked || !e->has_reported)
 			continue;
 		rates += e->pace;
 		held = min_u64(held + hint_behind(e, now_ns), LEDGER_MOST);
@@ -239,7 +239,7 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 	e->pace = m->pace;
 	e->known = m->known;
 	e->limiters = m->limiters;
-	e->heard = true;
+	e->has_reported = true;
 	e->early = !e->linked;
 	e->hint_ns = now_ns;
 }
@@ -256,17 +256,17 @@ static bool hint_is_news(const struct quota_node *q, const struct quota_edge *e,
 	const struct quota_message *m, uint64_t now_ns)
 {
 	uint64_t chunk = q->params.chunk,
-		 spent = spent_in(e->told_pace, elapsed_ns(e->told_ns, now_ns));
+		 spent = spent_in(e->sent_pace, elapsed_ns(e->sent_ns, now_ns));
 
-	if (!e->told || e->told_limiters != (m->known ? m->limiters : 0))
+	if (!e->has_sent || e->sent_limiters != (m->known ? m->limiters : 0))
 		return true;
-	if (m->pace < e->told_pace / RATE_NEWS || (m->pace == 0 && e->told_pace > 0))
+	if (m->pace < e->sent_pace / RATE_NEWS || (m->pace == 0 && e->sent_pace > 0))
 		return true;
-	if (m->pace > e->told_pace &&
-		differs_enough(m->pace, e->told_pace, RATE_NEWS, RATE_LEAST(m->held)))
+	if (m->pace > e->sent_pace &&
+		differs_enough(m->pace, e->sent_pace, RATE_NEWS, RATE_LEAST(m->held)))
 		return true;
 	return differs_enough(
-		m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
+		m->held, e->sent_held > spent ? e->sent_held - spent : 0, HELD_NEWS, chunk);
 }
 
 bool quota_refresh(struct quota_node *q, bool asks, uint64_t now_ns)
@@ -290,7 +290,7 @@ bool quota_refresh(struct quota_node *q, bool asks, uint64_t now_ns)
 			e->speak = true;
 			e->due |= QUOTA_CONFIRM;
 		}
-		more |= e->speak || m.pace > 0 || e->told_pace > 0;
+		more |= e->speak || m.pace > 0 || e->sent_pace > 0;
 	}
 	return more;
 }

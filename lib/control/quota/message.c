@@ -47,7 +47,7 @@ static enum ledger_verdict receive_statement(
 	e->silent_ns = now_ns;
 	/* The neighbour's hints include its grants to us. */
 	if (ledger_view(q->ledger, edge).received != received)
-		e->told_dry = false;
+		e->sent_dry = false;
 	return verdict;
 }
 
@@ -166,12 +166,12 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 	hint_write(q, edge, m, now_ns);
 	ledger_state(q->ledger, edge, now_ns, &m->statement);
 	q->sent_count = ledger_count(q->ledger);
-	e->told_dry = m->known && m->held == 0;
-	e->told = true;
-	e->told_held = m->held;
-	e->told_limiters = m->known ? m->limiters : 0;
-	e->told_pace = m->pace;
-	e->told_ns = now_ns;
+	e->sent_dry = m->known && m->held == 0;
+	e->has_sent = true;
+	e->sent_held = m->held;
+	e->sent_limiters = m->known ? m->limiters : 0;
+	e->sent_pace = m->pace;
+	e->sent_ns = now_ns;
 	e->due = 0;
 	e->speak = false;
 	if (ledger_view(q->ledger, edge).in_flight > 0)

@@ -140,7 +140,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	(*out)->back = (*out)->behind = true;
 	/* A neighbour that took us for gone receives our held units. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
-		(*out)->edges[i].told_dry = true;
+		(*out)->edges[i].sent_dry = true;
 	return 0;
 }
 
@@ -163,9 +163,9 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	if (e->linked == linked)
 		return;
 	e->linked = linked;
-	e->known = e->told = false;
+	e->known = e->has_sent = false;
 	q->news = true;
-	e->told_pace = 0;
+	e->sent_pace = 0;
 	e->claim = CLAIM_NONE;
 	e->answered = true;
 	e->silent_ns = q->ended_ns;
@@ -176,8 +176,8 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 		q->retry_ns = q->ended_ns;
 	}
 	/* A node that took us for a neighbour before we did has sent its hints. */
-	e->heard = linked && e->early;
-	if (!e->heard) {
+	e->has_reported = linked && e->early;
+	if (!e->has_reported) {
 		e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
 		e->pace = 0;
 	}
@@ -255,8 +255,8 @@ static void forget_period(struct quota_node *q)
 		struct quota_edge *e = &q->edges[i];
 
 		e->held = q->params.share; /* a guess; the branch is no smaller */
-		e->known = e->heard = e->told_dry = e->told = e->early = false;
-		e->told_pace = e->told_ns = e->other_ns = 0;
+		e->known = e->has_reported = e->sent_dry = e->has_sent = e->early = false;
+		e->sent_pace = e->sent_ns = e->other_ns = 0;
 		e->asked = e->uncommitted = e->saving = e->speak = false;
 		e->due = 0;
 		e->claim = CLAIM_NONE;

@@ -26,14 +26,14 @@ struct quota_edge {
 	uint64_t held; /* behind it, at most; includes our grants since */
 	uint64_t pace;
 	uint64_t hint_ns;
-	bool heard;        /* the neighbour has sent these */
+	bool has_reported; /* the neighbour has sent these */
 	bool known;        /* `held` is no guess */
 	uint32_t limiters; /* number of limiters with these units */
-	bool told_dry;     /* our last message had nothing behind us */
+	bool sent_dry;     /* our last message had nothing behind us */
 	bool early;        /* sent while the edge was not in the tree, or not for us */
-	bool told;         /* since it is in the tree we have sent these: */
-	uint64_t told_held, told_pace, told_ns;
-	uint32_t told_limiters; /* 0: a guess */
+	bool has_sent;     /* since it is in the tree we have sent these: */
+	uint64_t sent_held, sent_pace, sent_ns;
+	uint32_t sent_limiters; /* 0: a guess */
 
 	bool asked, answered, resent; /* in the round under way; answered: or not waited for */
 	bool vague;                   /* there can be units behind it without a report to us */

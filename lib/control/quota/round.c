@@ -486,7 +486,7 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 		struct quota_edge *e = &q->edges[i];
 		struct quota_message m;
 
-		if (!e->linked || !e->told_dry)
+		if (!e->linked || !e->sent_dry)
 			continue;
 		hint_write(q, i, &m, now_ns);
 		if (m.held > 0 || !m.known)
