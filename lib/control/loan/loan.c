@@ -53,7 +53,7 @@ struct loan_edge {
 	unsigned n_requested;
 	struct loan_requested *requested; /* LOAN_POLICIES; NULL before the first request */
 	/* Lender: */
-	bool heard; /* a request was received, with this session and number: */
+	bool has_requested; /* a request was received, with this session and number: */
 	uint32_t session, answered;
 	struct loan_message *request; /* to be answered; NULL: none */
 };
@@ -505,7 +505,7 @@ size_t loan_send(struct loan *loan, const struct loan_calls *calls, uint64_t now
 static int take_request(
 	struct loan *loan, struct loan_edge *edge, const struct loan_message *message)
 {
-	bool same = edge->heard && edge->session == message->session;
+	bool same = edge->has_requested && edge->session == message->session;
 
 	if (same && (int32_t)(message->number - edge->answered) <= 0) {
 		loan->counters.ignored++;
@@ -517,7 +517,7 @@ static int take_request(
 			return 0; /* the peer requests again */
 		loan->n_requests++;
 	}
-	edge->heard = true;
+	edge->has_requested = true;
 	edge->session = message->session;
 	edge->answered = message->number;
 	*edge->request = *message;
