@@ -51,9 +51,9 @@ void ledger_watch_free(struct ledger_watch *watch)
 	free(watch);
 }
 
-static bool may_log(uint64_t said_ns, uint64_t now_ns)
+static bool may_log(uint64_t logged_ns, uint64_t now_ns)
 {
-	return said_ns == 0 || now_ns - said_ns >= QUIET_NS;
+	return logged_ns == 0 || now_ns - logged_ns >= QUIET_NS;
 }
 
 static void log_foreign(struct watched_neighbour *before, const struct limiter_neighbour *neighbour,
@@ -65,7 +65,7 @@ static void log_foreign(struct watched_neighbour *before, const struct limiter_n
 		return;
 	before->foreign = neighbour->foreign;
 	before->foreign_ns = now_ns;
-	book_identity_write(neighbour->says, theirs);
+	book_identity_write(neighbour->peer_identity, theirs);
 	book_identity_write(ours, text);
 	if (neighbour->foreign)
 		event(LEDGER_FOREIGN, event_word("peer", name), event_word("theirs", theirs),

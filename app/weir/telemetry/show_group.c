@@ -131,14 +131,14 @@ static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsi
 {
 	struct limiter_neighbour neighbour;
 	bool edge = limiter_neighbour(inst->limiter, i, &neighbour);
-	const char *state = !neighbour.spoke                      ? "unheard"
-			    : neighbour.foreign                   ? "other"
-			    : book_identity_known(neighbour.says) ? "same"
-								  : "unknown";
+	const char *state = !neighbour.has_reported                        ? "unheard"
+			    : neighbour.foreign                            ? "other"
+			    : book_identity_known(neighbour.peer_identity) ? "same"
+									   : "unknown";
 
 	json_object_set_new(json, "ledger", edge ? json_string(state) : json_null());
 	if (neighbour.foreign)
-		json_object_set_new(json, "other_ledger", identity_json(neighbour.says));
+		json_object_set_new(json, "other_ledger", identity_json(neighbour.peer_identity));
 	json_object_set_new(json, "invalid_statements", json_uint(neighbour.invalid));
 }
 

@@ -187,8 +187,8 @@ static bool add_neighbour(struct book *book, unsigned peer, struct limiter_neigh
 	if (edge == book->n_edges)
 		return false;
 	if (link->has_reported) {
-		neighbour->spoke = true;
-		neighbour->says = link->peer_identity;
+		neighbour->has_reported = true;
+		neighbour->peer_identity = link->peer_identity;
 		neighbour->foreign |= book_identity_known(link->peer_identity) &&
 				      book_identity_known(book->identity) &&
 				      !book_identity_equal(link->peer_identity, book->identity);

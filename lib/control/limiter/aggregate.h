@@ -75,7 +75,7 @@ struct limiter {
 	uint64_t *active, *changed; /* a bit a policy */
 	double *flow_scratch;       /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
-	struct gossip_params told; /* without the borrowed arrays */
+	struct gossip_params gossip_params; /* without the borrowed arrays */
 	struct agree *agree;
 	bool terms_stale; /* the terms sent to peers are outdated: there was no memory */
 	struct book_identity identity_reported;

@@ -125,8 +125,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
-	l->told = params->gossip;
-	l->told.keyring = NULL;
+	l->gossip_params = params->gossip;
+	l->gossip_params.keyring = NULL;
 	l->silent = l->n - 1;
 	l->now_ns = now_ns;
 	l->budget_ns = UINT64_MAX;

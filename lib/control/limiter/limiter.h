@@ -374,13 +374,13 @@ struct book_identity limiter_identity(const struct limiter *limiter);
 
 /* State of one limiter of the roster as a neighbour, for both kinds of accounts. */
 struct limiter_neighbour {
-	bool spoke;                /* has sent the identity of its ledger: */
-	struct book_identity says; /* unknown: it has lost its memory */
-	bool foreign;              /* the identity differs from ours */
-	uint64_t foreign_messages; /* messages of another ledger, which were rejected */
-	uint64_t invalid;          /* statements that cannot be true */
-	bool twice;                /* two limiters use its name */
-	uint64_t collided;         /* statements about a policy of another name with the same id */
+	bool has_reported;                  /* has sent the identity of its ledger: */
+	struct book_identity peer_identity; /* unknown: it has lost its memory */
+	bool foreign;                       /* the identity differs from ours */
+	uint64_t foreign_messages;          /* messages of another ledger, which were rejected */
+	uint64_t invalid;                   /* statements that cannot be true */
+	bool twice;                         /* two limiters use its name */
+	uint64_t collided; /* statements about a policy of another name with the same id */
 };
 
 /* False for one with whom there is no edge. */

@@ -54,16 +54,16 @@ static uint64_t loan_spare(void *context, unsigned policy, unsigned peer)
 {
 	const struct limiter *l = context;
 	const struct aggregate *a = &l->aggregates[policy];
-	struct gossip_sum told;
+	struct gossip_sum reported;
 	double part;
 
 	if (!aggregate_lends(a) || a->global_weight <= 0 ||
-		!gossip_reported_sum(l->gossip, policy, peer, &told))
+		!gossip_reported_sum(l->gossip, policy, peer, &reported))
 		return 0;
-	part = a->effective_limit * told.weight / a->global_weight;
-	if (part - told.demand <= part / SPARE_PART)
+	part = a->effective_limit * reported.weight / a->global_weight;
+	if (part - reported.demand <= part / SPARE_PART)
 		return 0;
-	return 1 + (uint64_t)(part - told.demand);
+	return 1 + (uint64_t)(part - reported.demand);
 }
 
 static struct loan_lender loan_lender(void *context, unsigned policy)

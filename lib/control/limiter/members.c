@@ -113,8 +113,8 @@ static void limiter_regroup_commit(struct limiter *l, const struct roster *roste
 	bool removed = false;
 
 	l->n = roster->n;
-	l->roster = l->told.roster = roster;
-	l->self = l->told.self = self;
+	l->roster = l->gossip_params.roster = roster;
+	l->self = l->gossip_params.self = self;
 	l->silent = gossip_silent(l->gossip);
 	l->watches = false;
 	terms_set(l, now_ns);
@@ -124,7 +124,7 @@ static void limiter_regroup_commit(struct limiter *l, const struct roster *roste
 	 */
 	for (unsigned i = 0; i < before->n; i++)
 		removed |= to[i] == l->n;
-	if (removed && l->told.estimator == GOSSIP_TREE)
+	if (removed && l->gossip_params.estimator == GOSSIP_TREE)
 		hold_until_ns += gossip_timeout(l->gossip);
 	/* The next tick ends the present interval of every policy. */
 	for (unsigned i = 0; i < l->n_policies; i++) {

@@ -53,18 +53,18 @@ static uint64_t value_roster(const struct limiter *l)
 
 static uint64_t value_timeout(const struct limiter *l)
 {
-	return l->told.timeout_ns;
+	return l->gossip_params.timeout_ns;
 }
 
 static uint64_t value_estimator(const struct limiter *l)
 {
-	return 1 + l->told.estimator;
+	return 1 + l->gossip_params.estimator;
 }
 
 /* A tree must have one shape; elsewhere it is each limiter's own cost. */
 static uint64_t value_branching(const struct limiter *l)
 {
-	return l->told.estimator == GOSSIP_TREE ? l->told.branching : 0;
+	return l->gossip_params.estimator == GOSSIP_TREE ? l->gossip_params.branching : 0;
 }
 
 /* Keeps the place of a thing that an earlier version compares: 0 is not compared. */
@@ -338,7 +338,7 @@ int terms_create(struct limiter *l)
 	const char *group[GROUP_THINGS], *policy[POLICY_THINGS];
 	struct agree_params params = {.n = l->roster->n,
 		.self = l->self,
-		.epoch = l->told.epoch,
+		.epoch = l->gossip_params.epoch,
 		.group_things = group,
 		.n_group = GROUP_THINGS,
 		.clock = CLOCK,
@@ -393,7 +393,7 @@ void terms_received(struct limiter *l, unsigned peer)
 /* On a tree, watching the whole roster would cost more, the larger that is. */
 static unsigned next_to_watch(const struct limiter *l, unsigned from)
 {
-	return l->told.estimator == GOSSIP_TREE ? agree_next(l->agree, from) : from;
+	return l->gossip_params.estimator == GOSSIP_TREE ? agree_next(l->agree, from) : from;
 }
 
 void terms_tick(struct limiter *l, uint64_t now_ns)

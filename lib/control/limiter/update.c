@@ -181,7 +181,7 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 	if (l->tick_ns == tick_ns)
 		return;
 	l->tick_ns = tick_ns;
-	l->gossip_tick_ns = gossip_clock(l->told.estimator, tick_ns);
+	l->gossip_tick_ns = gossip_clock(l->gossip_params.estimator, tick_ns);
 	l->next_ns = min_u64(l->next_ns, now_ns + tick_ns);
 	l->gossip_ns = min_u64(l->gossip_ns, now_ns + l->gossip_tick_ns);
 }
@@ -229,7 +229,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	l->ledger.n_records = 0;
 	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from,
-			gossip_clock(l->told.estimator, tick_ns), now_ns);
+			gossip_clock(l->gossip_params.estimator, tick_ns), now_ns);
 		if (ret)
 			accounts_restore(l, now_ns);
 	}

@@ -629,9 +629,9 @@ TEST(test_foreign_neighbour)
 				peer != i);
 			if (peer == i)
 				continue;
-			assert_true(neighbour.spoke);
-			assert_int_equal(neighbour.says.high, peer == ODD ? 5 : 0);
-			assert_int_equal(neighbour.says.low, 1);
+			assert_true(neighbour.has_reported);
+			assert_int_equal(neighbour.peer_identity.high, peer == ODD ? 5 : 0);
+			assert_int_equal(neighbour.peer_identity.low, 1);
 			assert_int_equal(neighbour.foreign, peer == ODD || i == ODD);
 			assert_int_equal(neighbour.foreign_messages > 0, neighbour.foreign);
 			assert_int_equal(neighbour.invalid, 0);

@@ -326,7 +326,7 @@ TEST(test_another_ledger)
 		talk_to_neighbour(&w, &peer);
 	}
 	assert_int_equal(ledger_disputes(&w.inst).neighbours, 1);
-	assert_true(neighbour.foreign && neighbour.says.low == 2);
+	assert_true(neighbour.foreign && neighbour.peer_identity.low == 2);
 	assert_true(limiter_local_limit(w.inst.limiter) == has);
 	assert_true(limiter_local_limit(peer.limiter) == has);
 	assert_look(watch, &w, now, "ledger_foreign");
