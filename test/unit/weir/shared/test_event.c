@@ -369,8 +369,8 @@ TEST_WITH(test_lines_of_others, wait_long, NULL)
 	assert_int_equal(count_of(text, "\"event\":\"driver\""), 2);
 	assert_int_equal(count_of(text, "\"event\":\"stderr\""), 2);
 	assert_int_equal(count_of(text, "\"level\":\"error\""), 2);
-	assert_int_equal(count_of(text, "\"said\":\"PMD: two parts\""), 1);
-	assert_int_equal(count_of(text, "\"said\":\"weir: a key file: bad\""), 1);
+	assert_int_equal(count_of(text, "\"line\":\"PMD: two parts\""), 1);
+	assert_int_equal(count_of(text, "\"line\":\"weir: a key file: bad\""), 1);
 }
 
 /* DPDK has the levels of syslog. The log has fewer. */
