@@ -30,7 +30,7 @@ ELASTIC = 1e12
 
 def simulate(name, scenario, seed):
     """Runs a scenario without violations; returns (summary, command that replays it)."""
-    path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{seed}.json")
+    path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{os.getpid()}-{seed}.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(scenario, file, indent=1)
     done = run("run", path, "--quiet", "--json", "-", "--seed", str(seed))

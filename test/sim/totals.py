@@ -29,7 +29,7 @@ PERIOD_S = 60
 
 def simulate(name, scenario, seed, series=os.devnull):
     """Runs a scenario without violations; returns (summary, command that replays it)."""
-    path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{seed}.json")
+    path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{os.getpid()}-{seed}.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(scenario, file, indent=1)
     done = run("run", path, "--quiet", "--json", "-", "--seed", str(seed), "--series", series)

@@ -323,7 +323,7 @@ def anything_goes(options):
     """Random scenarios: every packet is accounted for, and every figure is valid."""
     first, count = options.first, 2000 if options.long else 20
     for seed in range(first, first + count):
-        path = os.path.join(tempfile.gettempdir(), f"weirsim-random-{seed}.json")
+        path = os.path.join(tempfile.gettempdir(), f"weirsim-random-{os.getpid()}-{seed}.json")
         scenario = random_scenario(seed)
         beside_a_total(random.Random(f"{seed} total"), scenario)
         with open(path, "w", encoding="utf-8") as file:
