@@ -326,6 +326,14 @@ static bool can_begin(const struct reload *reload)
 	return is_idle(reload) && !group_is_busy(reload->inst);
 }
 
+/* After a failure, the record of a start goes first: records have the order of the changes. */
+static bool start_waits(const struct reload *reload)
+{
+	const struct kept *kept = reload->inst->kept;
+
+	return kept && kept->start && reload->again_ns;
+}
+
 static void begin_reload(struct reload *reload, const struct change_request *request)
 {
 	reload->again = false;
@@ -341,7 +349,7 @@ const char *reload_request_by(
 	char state[80];
 	int worker;
 
-	if (reload && can_begin(reload)) {
+	if (reload && can_begin(reload) && !start_waits(reload)) {
 		begin_reload(reload, request);
 		answer = "started";
 	} else if (reload) {
@@ -376,7 +384,7 @@ static int ask_change(struct reload *reload, struct change_request *request)
 
 	if (!kept)
 		return -ENOSYS;
-	if (!can_begin(reload) || reload->again)
+	if (!can_begin(reload) || reload->again || start_waits(reload))
 		return -EAGAIN;
 	if (request->kind == CHANGE_CONFIRM && !confirm_waits(&kept->confirm))
 		return -EALREADY;
@@ -775,7 +783,7 @@ static void begin_what_is_due(struct reload *reload)
 	if (kept && kept->start && !rests) { /* the chosen configuration of the start runs */
 		request.kind = CHANGE_START;
 		begin_change(reload, &request);
-	} else if (reload->again) {
+	} else if (reload->again && !start_waits(reload)) {
 		begin_reload(reload, &reload->asked);
 	} else if (kept && confirm_due(&kept->confirm, control_now()) && !rests) {
 		request.kind = CHANGE_UNDO;
@@ -855,7 +863,7 @@ uint64_t reload_due_ns(const struct instance *inst)
 
 	if (!reload || !kept || !is_idle(reload))
 		return UINT64_MAX;
-	if (kept->start && reload->again_ns)
+	if (start_waits(reload))
 		return reload->again_ns;
 	if (!confirm_waits(&kept->confirm))
 		return UINT64_MAX;

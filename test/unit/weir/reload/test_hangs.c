@@ -448,13 +448,18 @@ TEST(test_no_thread_for_what_is_due)
 	assert_ptr_equal(h.kept->start, start);
 	assert_true(reload_due_ns(&h.w.inst) > control_now() + RESTS_NS);
 	h.kept->start = NULL;
-	json_decref(start);
 	h.kept->confirm.until_ns = 1; /* long ago */
 	for (unsigned i = 0; i < ROUNDS_MOST; i++)
 		reload_advance(&h.w.inst);
 	threads_had = -1;
 	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
 	assert_true(reload_due_ns(&h.w.inst) > control_now() + RESTS_NS);
+	h.kept->confirm.until_ns = 0;
+	h.kept->start = start;
+	assert_string_equal(reload_request(&h.w.inst, "test", 0), "queued"); /* behind the record */
+	h.kept->start = NULL;
+	json_decref(start);
+	come_to_rest(&h);
 }
 
 /*
