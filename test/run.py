@@ -21,10 +21,11 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "test", "fuzz"))
+sys.path[:0] = [os.path.join(ROOT, "test", "fuzz"), os.path.join(ROOT, "test")]
 
 import fuzz_coverage  # noqa: E402 (needs the path above)
 import fuzz_seeds  # noqa: E402
+import plan  # noqa: E402
 
 PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
@@ -44,45 +45,6 @@ PROGRESS = re.compile(r"#\d+\s+[A-Za-z]+|INFO: |\s*NEW_(FUNC|PC)|COVERAGE:|\s*(U
 # Undefined behaviour is a failure, not a line of text.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:print_legend=0",
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-
-# Build directories: compiler and options. Warnings are errors in all of them. Sanitizer builds need
-# only the line numbers of a stack, and stop at the first undefined behaviour.
-LINES = "-gline-tables-only"
-BUILDS = {
-    "build": ("gcc", []),
-    "build-asan": ("clang", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-                             "-Dfuzz=true", "-Doptimization=1", "-Ddebug=false",
-                             f"-Dc_args={LINES} -fno-sanitize-recover=undefined"]),
-    "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
-                             "-Ddebug=false", f"-Dc_args={LINES}"]),
-    "build-clang": ("clang", ["-Ddebug=false", "-Doptimization=0"]),
-}
-# Tests that run in each of them: all, the ones with threads, or none.
-TESTED = {
-    "build": lambda test: True,
-    "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed",
-                                             "hardening", "layout", "importer", "support",
-                                             "support_redact"),
-    "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "rx_wait",
-                                        "shared_bucket_change", "snapshot", "store",
-                                        "telemetry_threads"),
-    "build-clang": lambda test: False,
-}
-# Simulations that can run when a directory is built, the longest first.
-SIMULATIONS = {
-    "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
-              "sim/sweep", "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
-              "sim/penalty", "sim/live", "sim/tables", "sim/totals", "sim/hierarchy",
-              "sim/overshoot", "sim/dead"),
-    "build-asan": ("sim/compilers",),  # with clang and its sanitizers
-}
-# Tests that should not be the last to begin.
-LONGEST = ("conn_flows", "torture", "gdrl_world", "budget_world", "source_table", "config")
-# Programs that a partial build contains, in addition to the tests that run there.
-ALSO_RUN = {"build-asan": ["test/fuzz/", "app/weirsim/", "app/weir/",
-                           "app/exporter/"],
-            "build-tsan": ["app/weir/", "app/exporter/", "test/net/"],
-            "build-clang": []}
 
 
 def failure_of(lines):
@@ -123,7 +85,7 @@ class Result:
         """Records the time at which a part of the run ended, for the summary."""
         self.milestones.append((what, time.monotonic() - self.began))
 
-    def close(self):
+    def close(self, chosen):
         """The summary, of which the last line is the counts; the exit status."""
         slowest = sorted(self.seconds, key=self.seconds.get, reverse=True)[:SLOWEST]
         took = time.monotonic() - self.began
@@ -132,6 +94,9 @@ class Result:
               + "".join(f"{what} until {end:.0f} s; " for what, end in self.milestones)
               + "the slowest: "
               + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
+        if chosen.waiting:
+            print(f"share {chosen.share} of {plan.SHARES}: {len(chosen.waiting)} tests are left to "
+                  "other commits; --all runs them")
         if self.again:
             print(f"passed when tried again, as the machine stood still: {', '.join(self.again)}")
         for name in self.failed:
@@ -260,9 +225,10 @@ def introspect(directory, what):
     return json.loads(listing)
 
 
-def tests_of(directory):
+def tests_of(directory, chosen):
     """The tests of a build directory that run."""
-    return [test for test in introspect(directory, "tests") if TESTED[directory](test["name"])]
+    return [test for test in introspect(directory, "tests")
+            if plan.TESTED[directory](test["name"]) and chosen.takes(f"{directory}/{test['name']}")]
 
 
 def configured(directory):
@@ -278,7 +244,7 @@ def strict(directory):
                for option in introspect(directory, "buildoptions"))
 
 
-def lacking(directory):
+def lacking(directory, chosen):
     """Objects that are compiled only for their warnings: sources that no other build compiles with
     clang. Clang's warnings do not depend on the other options. The list comes from the targets, not
     from files that exist: a build keeps its own objects up to date."""
@@ -289,27 +255,28 @@ def lacking(directory):
     if not configured("build-asan"):
         return objects
     status, inputs = run(["ninja", "-C", "build-asan", "--quiet", "-t", "inputs",
-                          *targets("build-asan")])
+                          *targets("build-asan", chosen)])
     compiled = set(inputs.splitlines()) if status == 0 else ()
     return [name for name in objects if name not in compiled]
 
 
-def targets(directory):
+def targets(directory, chosen):
     """Ninja's targets in a build directory; none is all."""
-    if directory not in ALSO_RUN:
+    if directory not in plan.ALSO_RUN:
         return []
     top = os.path.join(ROOT, directory)
     paths = [os.path.relpath(target["filename"][0], top)
              for target in introspect(directory, "targets") if target["type"] == "executable"]
     programs = [os.path.relpath(word, top) if os.path.isabs(word) else word
-                for test in tests_of(directory) for word in test["cmd"]]
+                for test in tests_of(directory, chosen) for word in test["cmd"]]
     return sorted({path for path in programs if path in paths}) + [  # programs that scripts run
-        path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))] + lacking(directory)
+        path for path in paths if path.startswith(tuple(plan.ALSO_RUN[directory]))
+    ] + lacking(directory, chosen)
 
 
-def build(directory):
+def build(directory, chosen):
     """Configures and compiles a build directory; (succeeded, output)."""
-    compiler, options = BUILDS[directory]
+    compiler, options = plan.BUILDS[directory]
     if not configured(directory):
         # An interrupted setup cannot be resumed.
         shutil.rmtree(os.path.join(ROOT, directory, "meson-private"), ignore_errors=True)
@@ -320,15 +287,15 @@ def build(directory):
     elif not strict(directory):  # set up by hand
         run(["meson", "configure", directory, "-Dwerror=true"])
     run(["ninja", "-C", directory, "build.ninja"])  # targets of the tree as it is
-    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)],
+    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory, chosen)],
                          timeout=BUILD_S)
     return status == 0, output
 
 
-def built(directory, result):
+def built(directory, chosen, result):
     """Builds a directory, which is a test: it must compile without a warning."""
     began = time.monotonic()
-    succeeded, output = build(directory)
+    succeeded, output = build(directory, chosen)
     result.add(f"{directory}/compiles", "ok" if succeeded else "FAIL",
                time.monotonic() - began, output)
     return succeeded
@@ -347,10 +314,10 @@ def meson_test(directory, test, result):
     result.add(f"{directory}/{test['name']}", verdict_of(status), time.monotonic() - began, output)
 
 
-def give_meson_tests(crew, directory, wanted, result):
+def give_meson_tests(crew, directory, chosen, result):
     """The tests of a build directory, the longest first."""
-    tests = [test for test in tests_of(directory) if wanted(f"{directory}/{test['name']}")]
-    for test in sorted(tests, key=lambda test: test["name"] not in LONGEST):
+    tests = tests_of(directory, chosen)
+    for test in sorted(tests, key=lambda test: test["name"] not in plan.LONGEST):
         crew.give(meson_test, directory, test, result)
 
 
@@ -413,13 +380,13 @@ def covered(result):
                f"without a target, or without a row in fuzz_coverage.py: {odd}")
 
 
-def give_fuzz(crew, wanted, result):
+def give_fuzz(crew, chosen, result):
     """Each fuzz target."""
-    if wanted("fuzz/covered"):
+    if chosen.takes("fuzz/covered"):
         crew.give(covered, result)
     for path in sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*"))):
         if (os.access(path, os.X_OK) and not os.path.isdir(path)
-                and wanted(f"fuzz/{os.path.basename(path)}")):
+                and chosen.takes(f"fuzz/{os.path.basename(path)}")):
             crew.give(fuzz_one, path, result)
 
 
@@ -427,10 +394,10 @@ def give_fuzz(crew, wanted, result):
 TIMED = ("bench", "net", "vm")
 
 
-def script(folder, name, wanted, result):
+def script(folder, name, chosen, result):
     """Runs a test script as one test; exit status 77 means that this machine cannot run it."""
     full = os.path.join(folder, name)
-    if not wanted(full):
+    if not chosen.takes(full):
         return
     began = time.monotonic()
     timed = folder in TIMED
@@ -440,20 +407,20 @@ def script(folder, name, wanted, result):
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-def known_mutants(wanted, result):
+def known_mutants(chosen, result):
     """Checks that test/mutate returns the right verdicts for its sample mutants."""
     name = "mutate"
-    if not wanted(name):
+    if not chosen.takes(name):
         return
     began = time.monotonic()
     status, output = run([*PYTHON, os.path.join("test", name), "--self-test"])
     result.add(name, verdict_of(status), time.monotonic() - began, output)
 
 
-def sanitized(directory, name, scenarios, build, wanted, result, more=""):
+def sanitized(directory, name, scenarios, build, chosen, result, more=""):
     """Runs a network test with the processes of a sanitizer build, once that is built."""
     full = f"net/{name} ({directory}){more}"
-    if not wanted(full):
+    if not chosen.takes(full):
         return
     if build:
         build.result()
@@ -465,31 +432,11 @@ def sanitized(directory, name, scenarios, build, wanted, result, more=""):
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-# More seeds of the property tests in build/, for --long.
-LONG = {
-    "meter": ["test/unit/test_meter", "1000", "20000"],
-    "group": ["test/sim/test_group", "1000", "1000"],
-    "ledger_world": ["test/sim/test_ledger_world", "10000", "100000"],
-    "group_tree": ["test/sim/test_group", "1000", "1000", "tree"],
-    "group_reload": ["test/sim/test_group", "1000", "1000", "state", "reload"],
-    "torture": ["test/torture/torture", "--seeds", "1000"],
-    "budget_world": ["test/sim/test_budget_world", "1", "1000"],
-    "few_policies": ["test/unit/test_few_policies"],
-}
-# Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
-FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces", "net/import",
-         "net/plane_counts", "net/refusals")
-
-
-# Releases that debian.py tries, each in a chroot.
-DEBIANS = ("bookworm", "trixie")
-
-
-def debians(wanted, result):
+def debians(chosen, result):
     """The README's two commands from nothing on each Debian; 77 where no chroot can be made."""
-    for suite in DEBIANS:
+    for suite in plan.DEBIANS:
         name = f"debian/{suite}"
-        if not wanted(name):
+        if not chosen.takes(name):
             continue
         began = time.monotonic()
         status, output = run([*PYTHON, os.path.join("test", "debian.py"), suite], timeout=7200,
@@ -497,42 +444,42 @@ def debians(wanted, result):
         result.add(name, verdict_of(status), time.monotonic() - began, output)
 
 
-def packages(wanted, result):
+def packages(chosen, result):
     """Tests the Debian packages in a virtual machine, and cross-built ones with their unit tests.
     77 if no machine can be booted, or no chroot made."""
     for name, program in (("package", "package.py"), ("package/arm64", "cross.py")):
-        if not wanted(name):
+        if not chosen.takes(name):
             continue
         began = time.monotonic()
         status, output = run([*PYTHON, os.path.join("test", program)], timeout=7200, yields=False)
         result.add(name, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-def all_cards(wanted, result):
+def all_cards(chosen, result):
     """Every check on each kind of PCI card that QEMU emulates."""
     name = "vm/accept --long"
-    if wanted(name):
+    if chosen.takes(name):
         began = time.monotonic()
         status, output = run([*PYTHON, os.path.join("test", "vm", "accept.py"), "--long"],
                              timeout=7200, yields=False)
         result.add(name, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-def long_tests(wanted, result):
+def long_tests(chosen, result):
     """Thousands of seeds: some minutes on an idle machine."""
-    commands = {f"build/{name}": command for name, command in LONG.items()}
+    commands = {f"build/{name}": command for name, command in plan.LONG.items()}
     commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
     commands["net/versions"] = [*PYTHON, os.path.join(ROOT, "test", "net", "versions.py")]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
     commands["build/hierarchy"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "hierarchy.py"),
                                    "--seeds", "20"]
-    for name in FEWER:
+    for name in plan.FEWER:
         commands[name] = [*PYTHON, os.path.join(ROOT, "test", f"{name}.py")]
-    for directory, tests in SANITIZED_LONG.items():
+    for directory, tests in plan.SANITIZED_LONG.items():
         for name, scenarios in tests.items():
-            sanitized(directory, name, scenarios, None, wanted, result, " --long")
+            sanitized(directory, name, scenarios, None, chosen, result, " --long")
     for name, command in commands.items():
-        if not wanted(name):
+        if not chosen.takes(name):
             continue
         began = time.monotonic()
         status, output = run(command, timeout=7200, folder="build", WEIR_ANSWERS_S="7200",
@@ -540,76 +487,51 @@ def long_tests(wanted, result):
         result.add(f"{name} --long", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 
-def build_and_give(directory, crew, quick, wanted, result):
+def build_and_give(directory, crew, quick, chosen, result):
     """Builds a directory and queues the tests that need it."""
-    if not built(directory, result):
+    if not built(directory, chosen, result):
         return
-    give_meson_tests(crew, directory, wanted, result)
+    give_meson_tests(crew, directory, chosen, result)
     if directory == "build-asan":
-        give_fuzz(crew, wanted, result)
-    for name in SIMULATIONS.get(directory, ()) if not quick else ():
-        crew.give(script, *name.split("/"), wanted, result)
+        give_fuzz(crew, chosen, result)
+    if not quick:
+        scripts = {"build": plan.names(plan.SIMULATIONS), "build-asan": (plan.COMPILERS,)}
+        for name in scripts.get(directory, ()):
+            crew.give(script, *name.split("/"), chosen, result)
 
 
-# Network tests. QUIET ones measure milliseconds and run alone. ALONE ones measure live TCP or
-# times; only commands that yield run at the same time. IN_COMPANY ones wait for a condition,
-# however long it takes, and run two at a time. A third one starves the others: the kernel gives a
-# session that spins on one CPU little of another, and the control lcore once got no CPU for ten
-# seconds.
-QUIET = ("split",)
-ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
-         "groups", "members", "agreement", "offloads", "sites")
-IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "hard_limits",
-              "copies", "stuck", "trial", "shadow",
-              "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
-              "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
-              "explain", "changes", "bypass", "plane", "plane_counts", "plane_ledger", "import",
-              "refusals", "starts", "balance", "lengths", "interfaces", "planes")
-# Tests of two threads that share data, and of malformed input: without scenarios that stop a
-# thread, which can hold a lock of ThreadSanitizer.
-SANITIZED = {
-    "build-asan": {"hostile": ()},
-    "build-tsan": {"reload": ("churn", "from_one"), "shape": ("changes", "crowds"),
-                   "placement": ("moves",), "etcd": ("lost",), "exporter": ("viewers",)},
-}
-# More of them, for --long.
-SANITIZED_LONG = {
-    "build-tsan": {"shape": ("leaves", "stopped"), "placement": ("leaves",),
-                   "etcd": ("sum", "dead"), "flows": ("nobody",)},
-}
-
-
-def on_networks(builds, wanted, result):
+def on_networks(builds, chosen, result):
     """Tests whole limiters, and the limiters of a group, in network namespaces."""
-    script("bench", "smoke", wanted, result)
-    for name in ALONE:
-        script("net", name, wanted, result)
+    script("bench", "smoke", chosen, result)
+    for name in plan.names(plan.ALONE):
+        script("net", name, chosen, result)
     result.passed("tests that are alone")
     with Crew(2) as crew:
-        crew.give(script, "vm", "accept", wanted, result)
-        for name in IN_COMPANY:
-            crew.give(script, "net", name, wanted, result)
-        for directory, tests in SANITIZED.items():
+        crew.give(script, "vm", "accept", chosen, result)
+        for name in plan.names(plan.IN_COMPANY):
+            crew.give(script, "net", name, chosen, result)
+        for directory, tests in plan.SANITIZED.items():
             for name, scenarios in tests.items():
-                crew.give(sanitized, directory, name, scenarios, builds[directory], wanted,
+                crew.give(sanitized, directory, name, scenarios, builds.get(directory), chosen,
                           result)
     result.passed("tests of networks")
 
 
-def everything(quick, networks, wanted, result):
+def everything(quick, networks, chosen, result):
     """Runs everything. Compilers and tests that compute yield to tests that wait."""
-    for name in QUIET if networks else ():
-        script("net", name, wanted, result)
+    for name in plan.QUIET if networks else ():
+        script("net", name, chosen, result)
     with Crew() as crew, Crew(1) as builder:
-        crew.give(script, "", "style", wanted, result)
-        crew.give(script, "", "language", wanted, result)
+        crew.give(script, "", "style", chosen, result)
+        crew.give(script, "", "language", chosen, result)
         if not quick:
-            crew.give(known_mutants, wanted, result)
-        builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
-                  for directory in (["build"] if quick else BUILDS)}
+            crew.give(known_mutants, chosen, result)
+        builds = {directory: builder.give(build_and_give, directory, crew, quick, chosen, result)
+                  for directory in (["build"] if quick else plan.BUILDS)
+                  if chosen.builds(directory)}
         if networks:
             builds["build"].result()
-            on_networks(builds, wanted, result)
+            on_networks(builds, chosen, result)
 
 
 def main():
@@ -623,7 +545,14 @@ def main():
     parser.add_argument("--no-networks", action="store_true",
                         help="all but what makes network namespaces")
     parser.add_argument("--only", metavar="PATTERN", default="", help="tests with this in the name")
+    parser.add_argument("--share", metavar="N", type=int, choices=range(1, plan.SHARES + 1),
+                        help=f"this one of {plan.SHARES} shares of the tests that take long; "
+                        "without it the commit decides")
+    parser.add_argument("--all", action="store_true", help="all shares (--long has them, too)")
     options = parser.parse_args()
+    whole = options.all or options.long
+    share = None if whole else options.share or plan.share_of_commit(ROOT)
+    chosen = plan.Selection(share, options.only)
     result = Result()
     told = []
 
@@ -631,21 +560,18 @@ def main():
         told.append(number)
         STOPPING.append(True)
 
-    def wanted(name):
-        return options.only in name
-
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
-        everything(options.quick, not (options.quick or options.no_networks), wanted, result)
+        everything(options.quick, not (options.quick or options.no_networks), chosen, result)
         if options.long:
-            long_tests(wanted, result)
-            all_cards(wanted, result)
-            debians(wanted, result)
-            packages(wanted, result)
+            long_tests(chosen, result)
+            all_cards(chosen, result)
+            debians(chosen, result)
+            packages(chosen, result)
     except Stopped:
         sys.exit(128 + told[0] if told else 1)
-    sys.exit(result.close())
+    sys.exit(result.close(chosen))
 
 
 if __name__ == "__main__":
