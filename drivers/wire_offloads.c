@@ -73,7 +73,7 @@ struct watched {
 	char interface[IFNAMSIZ];
 	int index;
 	const struct breaking *breaking;
-	bool at_work, said;
+	bool at_work, reported;
 	bool put_back;  /* was on before */
 	bool inherited; /* a previous process switched it off */
 };
@@ -299,10 +299,10 @@ static void look_at_feature(struct wire_offloads *offloads, struct watched *w,
 		}
 	}
 	w->at_work = w->at_work && !w->breaking->optional;
-	w->said = w->said && was;
-	if (!w->at_work || w->said)
+	w->reported = w->reported && was;
+	if (!w->at_work || w->reported)
 		return;
-	w->said = true;
+	w->reported = true;
 	found->n++;
 	add_word(found->names, " %s", w->breaking->feature);
 	add_word(found->command, " %s off", w->breaking->word);

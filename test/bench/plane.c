@@ -219,7 +219,7 @@ static void begin_engine(struct bench *bench)
 	memset(engine->workers[0].states, 0, slots * sizeof(struct policy_state));
 	for (unsigned cpu = 0; cpu < engine->n_cpus; cpu++)
 		engine->workers[1 + cpu].states = plane_lines(bench->plane, cpu);
-	engine->driver = (struct engine_driver){.context = bench, .tell = tell_line};
+	engine->driver = (struct engine_driver){.context = bench, .publish = tell_line};
 }
 
 static struct engine_limit limit_of(const struct policy *policy, uint32_t slot, double part)

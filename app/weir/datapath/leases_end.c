@@ -42,7 +42,7 @@ void expire_membership(struct worker *w, uint64_t now)
 		.span = __atomic_load_n(&w->membership->span, __ATOMIC_RELAXED)};
 	bool past = expiry_is_past(&lease, now) && (int64_t)(now - lease.until) >= 0;
 
-	w->own.unheard = past ? lease.until : 0;
+	w->own.silent = past ? lease.until : 0;
 }
 
 bool expire_lasts(struct worker *w)

@@ -59,9 +59,9 @@ static __rte_noinline bool limit_has_ended(const struct worker *w, const struct 
 	*end = (struct police_end){.from = own->ended};
 	if (own->ended)
 		end->ending = w->ending[policy];
-	if (end->ending || !own->unheard)
+	if (end->ending || !own->silent)
 		return end->ending;
-	*end = (struct police_end){own->unheard, police_burst_least(state),
+	*end = (struct police_end){own->silent, police_burst_least(state),
 		__atomic_load_n(&w->soft_ending[policy], __ATOMIC_RELAXED)};
 	return end->ending;
 }

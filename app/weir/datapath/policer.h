@@ -204,7 +204,7 @@ static inline bool policer_mark(struct rte_mbuf *m, const struct packet *packet,
  */
 static inline bool policer_limits_end(const struct worker *worker)
 {
-	return (worker->own.ended | worker->own.unheard) != 0;
+	return (worker->own.ended | worker->own.silent) != 0;
 }
 
 /*

@@ -115,7 +115,7 @@ struct worker_own {
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */
 	uint64_t ended;      /* tick at which limits ended, see leases_end.h; 0: they go on */
-	uint64_t unheard;    /* the same for soft limits in XDP, by the membership */
+	uint64_t silent;     /* the same for soft limits in XDP, by the membership */
 	uint32_t turns;      /* turns of the loop, counted if there are tables of sources */
 	uint32_t aged;       /* turns in which one of these was swept */
 };

@@ -42,9 +42,10 @@ static inline void demand_follow(double *rate, double sample, double keep)
 
 /* The memory of a steady rate over an interval. */
 struct steady_memory {
-	double keep;  /* share of the quick rate's old value that is kept */
-	double slow;  /* share of the slow rate's old value that is kept */
-	double tells; /* bytes per second from which the quick rate has enough packets to compare */
+	double keep; /* share of the quick rate's old value that is kept */
+	double slow; /* share of the slow rate's old value that is kept */
+	/* Bytes per second from which the quick rate has enough packets for a comparison. */
+	double comparable_from;
 };
 
 /*
@@ -52,7 +53,7 @@ struct steady_memory {
  * its memory, or over the time since it began. It restarts at the quick rate if the two differ
  * by more than RATE_CHANGED. That is more than TCP's sawtooth makes, and less than a flow does that
  * starts, ends or finds another bottleneck. A flow of a few packets a second differs as much by
- * chance, so the slow rate has to be at least `tells`. Zeroed before use.
+ * chance, so the slow rate has to be at least `comparable_from`. Zeroed before use.
  */
 struct steady_rate {
 	double quick; /* bytes per second, from zero */
@@ -72,8 +73,9 @@ static inline double demand_steady(
 	demand_follow(&rate->sum, sample, memory->slow);
 	demand_follow(&rate->seen, 1, memory->slow);
 	rate->rate = rate->seen > 0 ? rate->sum / rate->seen * rate->begun : 0;
-	if (rate->rate >= memory->tells && (rate->quick > RATE_CHANGED * rate->rate ||
-						   rate->rate > RATE_CHANGED * rate->quick)) {
+	if (rate->rate >= memory->comparable_from &&
+		(rate->quick > RATE_CHANGED * rate->rate ||
+			rate->rate > RATE_CHANGED * rate->quick)) {
 		/* The quick rate counts by the length of its memory. */
 		rate->seen = (1 - memory->slow) / (1 - memory->keep);
 		rate->sum = rate->quick * rate->seen;

@@ -183,10 +183,10 @@ static double weigh_demand(
 static double update_pressure(const struct allocate_state *state, const struct allocate_input *in)
 {
 	double now = in->dropped ? 1 : 0;
-	double tells = in->demand_now > 0 || in->dropped ? 1 : 1 - in->old_part;
+	double significance = in->demand_now > 0 || in->dropped ? 1 : 1 - in->old_part;
 
 	return state->pressure +
-	       tells * min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
+	       significance * min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
 }
 
 /*

@@ -69,7 +69,7 @@ static void add_colours(struct policy_totals *totals, const struct policy_state 
 
 bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals)
 {
-	struct engine_slot *said = &engine->slots[slot];
+	struct engine_slot *reported = &engine->slots[slot];
 	uint64_t packets = 0, bytes = 0;
 	struct waiting waiting;
 	bool news = false;
@@ -94,10 +94,11 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 		add_colours(totals, state);
 	}
 	waiting = engine_waiting(engine, slot);
-	police_passed(&said->passed_packets, packets, totals->dropped_packets + waiting.packets);
-	police_passed(&said->passed_bytes, bytes, totals->dropped_bytes + waiting.units);
-	totals->passed_packets = said->passed_packets;
-	totals->passed_bytes = said->passed_bytes;
+	police_passed(
+		&reported->passed_packets, packets, totals->dropped_packets + waiting.packets);
+	police_passed(&reported->passed_bytes, bytes, totals->dropped_bytes + waiting.units);
+	totals->passed_packets = reported->passed_packets;
+	totals->passed_bytes = reported->passed_bytes;
 	return news;
 }
 

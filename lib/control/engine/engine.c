@@ -290,8 +290,8 @@ static void publish_to_worker(struct engine *engine, const struct engine_limit *
 	const struct engine_driver *driver = &engine->driver;
 	struct policy_state *state = &engine->workers[worker].states[limit->slot];
 
-	if (driver->tell) {
-		driver->tell(driver->context, worker, profile);
+	if (driver->publish) {
+		driver->publish(driver->context, worker, profile);
 		return;
 	}
 	police_limit(state, profile, now);

@@ -66,7 +66,7 @@ struct engine_driver {
 	/* Called after a worker's state has started with a profile. */
 	void (*begun)(void *context, unsigned worker, const struct limit_profile *profile);
 	/* Sends a profile to a worker, now or later. */
-	void (*tell)(void *context, unsigned worker, const struct limit_profile *profile);
+	void (*publish)(void *context, unsigned worker, const struct limit_profile *profile);
 };
 
 struct engine {

@@ -287,7 +287,7 @@ static struct steady_memory flow_memory(const struct aggregate *a, const struct 
 	struct steady_memory memory = {
 		.keep = keeps->keep,
 		.slow = keeps->slow,
-		.tells = CHANGE_PACKETS * full_packet(a) / keeps->quick_s,
+		.comparable_from = CHANGE_PACKETS * full_packet(a) / keeps->quick_s,
 	};
 
 	if (packets_s > 0 && packets_s * memory_s < STEADY_PACKETS) {

@@ -305,16 +305,16 @@ static inline uint64_t shared_bucket_has(
 /*
  * Returns the tick at which another limit begins, if workers use shared_bucket_book_within().
  * Bookings are at the present rate, and packets leave as booked. So it begins when all booked units
- * have come, and no earlier after the present limit's begin than the time since `told`. A full
+ * have come, and no earlier after the present limit's begin than the time since `announced`. A full
  * shared bucket ends that wait: then no worker has had more than was granted.
  */
 static inline uint64_t shared_bucket_begins(
-	const struct shared_bucket *shared, uint64_t told, uint64_t now)
+	const struct shared_bucket *shared, uint64_t announced, uint64_t now)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	uint64_t booked = shared_bucket_has(shared, now, 0);
 	uint64_t full = shared_bucket_has(shared, now, (int64_t)profile.burst);
-	uint64_t after = told ? profile.since + (now - told) : now;
+	uint64_t after = announced ? profile.since + (now - announced) : now;
 
 	if (booked - now > UINT64_C(1) << 61) /* without a rate, and so nothing comes any more */
 		booked = now;
@@ -339,17 +339,18 @@ static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t tick
 
 /*
  * Does the same as shared_bucket_change() if workers use shared_bucket_book_within(), as of
- * shared_bucket_begins(), but at most so many ticks from now. `*told`: the tick of the last change
- * of that shared bucket, or 0.
+ * shared_bucket_begins(), but at most so many ticks from now. `*announced`: the tick of the last
+ * change of that shared bucket, or 0.
  */
 static inline void shared_bucket_change_booked(struct shared_bucket *shared,
-	const struct shared_bucket_profile *profile, uint64_t *told, uint64_t ticks, uint64_t now)
+	const struct shared_bucket_profile *profile, uint64_t *announced, uint64_t ticks,
+	uint64_t now)
 {
-	uint64_t from = shared_bucket_begins(shared, *told, now);
+	uint64_t from = shared_bucket_begins(shared, *announced, now);
 
 	if (from - now > ticks)
 		from = now + ticks;
-	*told = now;
+	*announced = now;
 	shared_bucket_change(shared, profile, from);
 	/* Workers have continued to book at the previous rate, however long that was. */
 	shared_bucket_cut(shared, ticks, from);

@@ -154,7 +154,7 @@ struct shape_queue {
 
 	union {
 		struct shape_codel codel;
-		struct shape_announced told; /* timed queues */
+		struct shape_announced announced; /* timed queues */
 	};
 	uint32_t gone;  /* packets that have departed but are still queued */
 	uint32_t held;  /* units booked in the shared bucket and not used */

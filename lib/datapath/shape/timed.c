@@ -82,7 +82,7 @@ static inline enum shape_verdict file_packet(
 static __attribute__((noinline)) bool is_full(
 	const struct shape_queue *queue, uint64_t arrival, uint64_t due)
 {
-	uint64_t from = tick_later(arrival, queue->told.from);
+	uint64_t from = tick_later(arrival, queue->announced.from);
 
 	return due - arrival > queue->patience ||
 	       (tick_after(due, from) && due - from > queue->edt.ahead);
@@ -427,8 +427,8 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 {
 	const struct shape_edt *edt = &queue->edt;
 	edt_t level = edt_join(edt->depth, edt->depth_part);
-	tokens_t burst = (tokens_t)queue->told.profile.burst << TOKEN_FRACTION, tokens;
-	uint64_t rate = (uint64_t)queue->told.profile.rate;
+	tokens_t burst = (tokens_t)queue->announced.profile.burst << TOKEN_FRACTION, tokens;
+	uint64_t rate = (uint64_t)queue->announced.profile.rate;
 
 	if (queue->state & QUEUE_CLOSED) { /* a closed queue has no times, see timed_limit() */
 		tokens = (tokens_t)edt->full << 64 | edt->full_part;
@@ -482,7 +482,7 @@ static void timed_set_limit(struct shape_queue *queue, const struct token_bucket
 {
 	struct shape_edt *edt = &queue->edt;
 
-	queue->told.profile = *profile;
+	queue->announced.profile = *profile;
 	queue->state &= (uint8_t)~QUEUE_CLOSED;
 	if (!edt_invert(edt, profile->rate))
 		queue->state |= QUEUE_CLOSED;
@@ -501,7 +501,7 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	edt->last = now - TICK_FAR; /* nothing waits */
 	edt->full = now;
 	edt->full_part = 0;
-	queue->told.from = queue->told.at = now;
+	queue->announced.from = queue->announced.at = now;
 	timed_set_limit(queue, profile);
 	if ((queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)) == QUEUE_CLOSED) /* no tokens */
 		edt->full = 0;
@@ -514,7 +514,7 @@ void timed_spend(struct shape_queue *queue)
 	if (queue->state & QUEUE_CLOSED)
 		queue->edt.full = queue->edt.full_part = 0;
 	else
-		set_level(&queue->edt, queue->edt.full, 0, (uint64_t)queue->told.profile.rate);
+		set_level(&queue->edt, queue->edt.full, 0, (uint64_t)queue->announced.profile.rate);
 }
 
 /*
@@ -525,9 +525,9 @@ void timed_spend(struct shape_queue *queue)
  */
 static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 {
-	const struct shape_announced *told = &queue->told;
+	const struct shape_announced *announced = &queue->announced;
 	const struct shape_edt *edt = &queue->edt;
-	uint64_t after = told->from + (now - told->at);
+	uint64_t after = announced->from + (now - announced->at);
 
 	if (!(queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)))
 		after = tick_earlier(after, edt->full + (edt->full_part > 0));
@@ -538,13 +538,13 @@ void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now)
 {
 	bool own = !(queue->state & QUEUE_SHARED_BUCKET);
-	uint64_t from = limit_begin_time(queue, now), at = tick_later(from, queue->told.from);
+	uint64_t from = limit_begin_time(queue, now), at = tick_later(from, queue->announced.from);
 	tokens_t level = own ? level_at(queue, at) : 0;
 	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
 
 	timed_set_limit(queue, profile);
-	queue->told.from = from;
-	queue->told.at = now;
+	queue->announced.from = from;
+	queue->announced.at = now;
 	level = level < burst ? level : burst;
 	if (!own)
 		return;
@@ -558,7 +558,7 @@ void timed_limit(
 
 void timed_change(struct shape_queue *queue, const struct shape_params *params, uint64_t now)
 {
-	uint64_t most, ahead = queue->told.from - now;
+	uint64_t most, ahead = queue->announced.from - now;
 
 	shape_set_patience(queue, params);
 	set_ahead(queue);
@@ -566,7 +566,7 @@ void timed_change(struct shape_queue *queue, const struct shape_params *params, 
 	if ((int64_t)ahead <= 0 || ahead <= most)
 		return;
 	/* The limit begins within a packet's patience, or no packet would be accepted before. */
-	queue->told.from -= ahead - most;
+	queue->announced.from -= ahead - most;
 	if (!(queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)))
 		queue->edt.full -= ahead - most;
 }

@@ -54,13 +54,13 @@ static int why_not_read(const struct capture *capture)
 
 static int open_capture(struct capture *capture)
 {
-	char said[PCAP_ERRBUF_SIZE];
+	char reason[PCAP_ERRBUF_SIZE];
 	int extended;
 
 	capture->pcap = pcap_fopen_offline_with_tstamp_precision(
-		capture->file, PCAP_TSTAMP_PRECISION_NANO, said);
+		capture->file, PCAP_TSTAMP_PRECISION_NANO, reason);
 	if (!capture->pcap)
-		return capture_fail(capture, why_not_read(capture), "%s", said);
+		return capture_fail(capture, why_not_read(capture), "%s", reason);
 	capture->link = pcap_datalink(capture->pcap);
 	extended = pcap_datalink_ext(capture->pcap);
 	if (LT_FCS_LENGTH_PRESENT(extended))

@@ -119,7 +119,7 @@ static void describe_keys(const struct gossip_config *gossip, FILE *out)
 static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 {
 	unsigned others = gossip->n_roster - 1;
-	unsigned told = gossip->branching < others ? gossip->branching : others;
+	unsigned n_children = gossip->branching < others ? gossip->branching : others;
 	char address[ADDRESS_TEXT_MAX], time[UNITS_TEXT_MAX];
 
 	if (gossip->n_roster == 1) {
@@ -140,10 +140,10 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 	if (gossip->estimator == ESTIMATOR_TREE)
 		fprintf(out,
 			"  sends to a parent and to at most %u %s, in datagrams of at most %u bytes\n",
-			told, told == 1 ? "child" : "children", gossip->datagram_max);
+			n_children, n_children == 1 ? "child" : "children", gossip->datagram_max);
 	else
 		fprintf(out, "  sends to %u peer%s an interval, in datagrams of at most %u bytes\n",
-			told, plural_suffix(told), gossip->datagram_max);
+			n_children, plural_suffix(n_children), gossip->datagram_max);
 	fprintf(out, "  demand of the group: %s\n", estimator_words(gossip));
 	fprintf(out,
 		"  a peer is lost after %s a round without gossip, and 1/%u of each limit with it\n",

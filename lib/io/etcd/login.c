@@ -27,7 +27,7 @@ enum login_verdict login_interpret(long status, const char *answer, size_t len)
 	static const struct {
 		const char *words;
 		enum login_verdict verdict;
-	} said[] = {
+	} signs[] = {
 		{"authentication is not enabled", LOGIN_OFF},
 		{"authentication failed", LOGIN_REFUSED},
 		{"user name is empty", LOGIN_NEEDED},
@@ -38,9 +38,9 @@ enum login_verdict login_interpret(long status, const char *answer, size_t len)
 
 	if (status < 400 || status >= 500)
 		return LOGIN_FINE;
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-		if (memmem(answer, len, said[i].words, strlen(said[i].words)))
-			return said[i].verdict;
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (memmem(answer, len, signs[i].words, strlen(signs[i].words)))
+			return signs[i].verdict;
 	if (status == HTTP_UNAUTHORIZED)
 		return LOGIN_NEEDED;
 	return status == HTTP_FORBIDDEN ? LOGIN_DENIED : LOGIN_FINE;

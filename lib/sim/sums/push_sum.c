@@ -140,8 +140,8 @@ struct mass {
 };
 
 struct sequence {
-	uint32_t sent, heard; /* datagrams with shares, in this generation */
-	bool counted;         /* at the last tick */
+	uint32_t sent, received; /* datagrams with shares, in this generation */
+	bool counted;            /* at the last tick */
 };
 
 struct push_sum {
@@ -170,7 +170,7 @@ static void begin_generation(struct gossip *g, uint32_t generation)
 		s->share[i] = (struct mass){0};
 	}
 	for (unsigned i = 0; i < g->roster->n; i++)
-		s->sequences[i].sent = s->sequences[i].heard = 0;
+		s->sequences[i].sent = s->sequences[i].received = 0;
 }
 
 static int create_style(struct gossip *g, uint64_t now_ns, enum style style)
@@ -241,7 +241,7 @@ static void replace_mass_of(struct gossip *g, unsigned index)
 {
 	struct push_sum *s = g->own;
 
-	if (s->sequences[index].sent > 0 || s->sequences[index].heard > 0)
+	if (s->sequences[index].sent > 0 || s->sequences[index].received > 0)
 		begin_generation(g, s->generation + 1);
 }
 
@@ -303,12 +303,13 @@ static void hand_over(struct gossip *g, struct cursor *cursor, unsigned policy, 
 	struct push_sum *s = g->own;
 	struct mass *given = &s->given[(size_t)policy * g->roster->n + to];
 	const struct mass *part = &s->share[policy];
-	struct mass told = {
+	struct mass given_away = {
 		share_narrow(part->push), share_narrow(part->demand), share_narrow(part->weight)};
-	struct sums_share share = {g->policies->ids[policy], told.push, told.demand, told.weight};
+	struct sums_share share = {
+		g->policies->ids[policy], given_away.push, given_away.demand, given_away.weight};
 
-	add_mass(&s->held[policy], &told, -1);
-	add_mass(given, &told, 1);
+	add_mass(&s->held[policy], &given_away, -1);
+	add_mass(given, &given_away, 1);
 	if (s->style == TOTALS)
 		share = (struct sums_share){
 			share.policy, given->push, given->demand, given->weight};
@@ -389,10 +390,10 @@ static double factor_of(struct gossip *g, const struct sums_round *round, unsign
 		begin_generation(g, round->generation);
 	if (round->generation != s->generation || round->sequence == 0)
 		return 0;
-	if (!serial_newer(round->sequence, sequence->heard))
+	if (!serial_newer(round->sequence, sequence->received))
 		return s->style == PLAIN ? 1 : 0;
-	missed = round->sequence - sequence->heard - 1;
-	sequence->heard = round->sequence;
+	missed = round->sequence - sequence->received - 1;
+	sequence->received = round->sequence;
 	if (s->style != COMPENSATED)
 		return 1;
 	return 1 + (missed < COMPENSATED_MAX ? missed : COMPENSATED_MAX);

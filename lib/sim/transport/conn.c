@@ -32,7 +32,7 @@ bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, str
 	e->due = false;
 	*out = (struct segment){
 		.syn = end == CONN_RECEIVER || !e->open,
-		.is_ack = e->heard,
+		.is_ack = e->answered,
 		.sent_ns = now_ns,
 		.echo_ns = e->echo_ns,
 	};
@@ -50,9 +50,9 @@ static void receive_syn(struct handshake *h, enum conn_end end, const struct seg
 	if ((end == CONN_RECEIVER) == in->is_ack)
 		return;
 	/* A repeated SYN is answered again, and so is a repeated SYN-ACK. */
-	if (e->open && (end == CONN_RECEIVER || !e->heard))
+	if (e->open && (end == CONN_RECEIVER || !e->answered))
 		return;
-	e->heard = true;
+	e->answered = true;
 	e->due = true;
 	e->echo_ns = in->sent_ns;
 }
@@ -62,7 +62,7 @@ bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 {
 	struct handshake_end *e = &h->end[end];
 	bool opens = end == CONN_SENDER ? in->syn && in->is_ack
-					: !in->syn && e->heard && e->tries > 0;
+					: !in->syn && e->answered && e->tries > 0;
 
 	*opened = !e->open && opens;
 	if (*opened) {
@@ -73,7 +73,7 @@ bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 	}
 	if (in->syn) {
 		if (*opened)
-			e->heard = true;
+			e->answered = true;
 		receive_syn(h, end, in);
 		return false;
 	}

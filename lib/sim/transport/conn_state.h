@@ -21,7 +21,7 @@
 
 struct handshake_end {
 	bool open;
-	bool heard;       /* received a segment of the other end; a receiver sends nothing before */
+	bool answered;    /* received a segment of the other end; a receiver sends nothing before */
 	bool due;         /* a segment is ready to send */
 	uint8_t tries;    /* number of sendings that need an answer */
 	uint64_t echo_ns; /* sent_ns of the acknowledged segment */

@@ -433,7 +433,7 @@ static inline void world_change(struct world *w)
 		break;
 	}
 	shape_limit(w->shaper, &line->queue, &profile, w->now);
-	exact_change(&line->bucket, &profile, w->now, line->queue.told.from);
+	exact_change(&line->bucket, &profile, w->now, line->queue.announced.from);
 }
 
 static inline void world_free(struct world *w)

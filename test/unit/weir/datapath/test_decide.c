@@ -377,9 +377,9 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 	const struct worker_own *own = &bench->worker.own;
 	struct police_end end = {.from = own->ended, .ending = bench->ending[policy]};
 
-	if (own->unheard)
+	if (own->silent)
 		end = (struct police_end){
-			own->unheard, police_burst_least(state), bench->soft_ending[policy]};
+			own->silent, police_burst_least(state), bench->soft_ending[policy]};
 	if (end.from && end.ending)
 		police_borrow_ended(state, shared, cost, now, &end);
 	else
@@ -625,7 +625,7 @@ static void end_limits(struct bench *bench, bool soft, uint64_t now)
 	/* The parts differ; LAX does not end. */
 	for (unsigned kind = TIGHT; kind < POLICIES; kind++)
 		ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
-	*(soft ? &bench->worker.own.unheard : &bench->worker.own.ended) = now;
+	*(soft ? &bench->worker.own.silent : &bench->worker.own.ended) = now;
 }
 
 static void check_row(const struct row *row, bool eights, struct prng *prng)

@@ -616,7 +616,7 @@ TEST(leases_that_ended)
 		assert_true(specimen_is_taken(s));
 		assert_int_equal(s->slot, slot);
 		assert_int_equal(own->ended, rows[i].over ? past : 0);
-		assert_int_equal(own->unheard, rows[i].heard_over ? past : 0);
+		assert_int_equal(own->silent, rows[i].heard_over ? past : 0);
 		assert_int_equal(s->ending, rows[i].over ? 0 : 51);
 		assert_int_equal(w->counters.expired, rows[i].over);
 		w->membership = NULL;

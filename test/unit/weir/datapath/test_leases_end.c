@@ -180,9 +180,9 @@ TEST(test_membership)
 	world.worker->membership = &membership;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		expiry_init(&membership, (uint64_t)rows[i].until, rows[i].span);
-		world.worker->own.unheard = 77;
+		world.worker->own.silent = 77;
 		expire_membership(world.worker, (uint64_t)rows[i].now);
-		assert_int_equal(world.worker->own.unheard, rows[i].unheard ? rows[i].until : 0);
+		assert_int_equal(world.worker->own.silent, rows[i].unheard ? rows[i].until : 0);
 	}
 	world.worker->membership = NULL;
 	close_world(&world);
