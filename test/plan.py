@@ -2,6 +2,9 @@
 # Copyright (c) 2026 The Weir authors
 """The tests by kind, and the selection of tests for a run."""
 
+import glob
+import os
+import re
 import subprocess
 import zlib
 
@@ -101,6 +104,8 @@ LONG = {
 # Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
 FEWER = ("sim/brokers", "sim/figures", "sim/sweep", "net/balance", "net/interfaces", "net/import",
          "net/plane_counts", "net/refusals")
+# Scripts that --long, other scripts and meson run.
+RUN_OTHERWISE = ("net/versions", "net/stock_client", "sim/evasion")
 # Releases that debian.py tries, each in a chroot.
 DEBIANS = ("bookworm", "trixie")
 
@@ -124,6 +129,16 @@ def rows():
         found[f"{directory}/compiles"] = share
         found |= {f"net/{name} ({directory})": share for name in SANITIZED.get(directory, ())}
     return found
+
+
+def misplaced(root):
+    """Scripts of test/net and test/sim that are in no table, or in two rows."""
+    planned = [*LIVE, *names(SIMULATIONS), COMPILERS, *RUN_OTHERWISE]
+    scripts = [f"{folder}/{os.path.basename(path)[:-3]}" for folder in ("net", "sim")
+               for path in glob.glob(os.path.join(root, "test", folder, "*.py"))
+               if re.search(r"^if __name__ == ", open(path, encoding="utf-8").read(), re.M)]
+    return sorted(set(scripts) - set(planned)
+                  | {name for name in planned if planned.count(name) > 1})
 
 
 def share_of_commit(root):

@@ -407,6 +407,14 @@ def script(folder, name, chosen, result):
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
+def planned(chosen, result):
+    """Checks that each script is in one row of a table of plan.py."""
+    if chosen.takes("plan"):
+        wrong = plan.misplaced(ROOT)
+        result.add("plan", "FAIL" if wrong else "ok", 0,
+                   f"in no row of a table in test/plan.py, or in two: {', '.join(wrong)}")
+
+
 def known_mutants(chosen, result):
     """Checks that test/mutate returns the right verdicts for its sample mutants."""
     name = "mutate"
@@ -524,6 +532,7 @@ def everything(quick, networks, chosen, result):
     with Crew() as crew, Crew(1) as builder:
         crew.give(script, "", "style", chosen, result)
         crew.give(script, "", "language", chosen, result)
+        crew.give(planned, chosen, result)
         if not quick:
             crew.give(known_mutants, chosen, result)
         builds = {directory: builder.give(build_and_give, directory, crew, quick, chosen, result)
