@@ -6,18 +6,24 @@
 #include "check_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "allocate/allocate.h"
+#include "base/hash.h"
 #include "config/config_messages.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
+#include "group_task.h"
 #include "kernel_port.h"
 #include "machine_errors.h"
+#include "members/members.h"
 #include "policy/config.h"
+#include "policy/value.h"
 #include "secret/secret_file.h"
 
 #define SMALLEST_PACKET 28 /* bytes of layer 3: IPv4 and UDP without data */
@@ -92,6 +98,63 @@ static void warn_of_protocols(const struct config *config, struct reader *reader
 	}
 }
 
+/* Warns where an entry of the roster differs from the members that a start would use. */
+static void compare_peer(const struct members *members, const struct peer_config *peer,
+	const struct json_path *path, struct reader *reader)
+{
+	const struct member_entry *member = members_find(members, peer->name);
+	struct member_address address = member_address_of(peer);
+	char text[ADDRESS_TEXT_MAX];
+	struct peer_config kept;
+
+	if (!member && members_ended(members, name_hash(peer->name)))
+		reader_report(reader, path, MESSAGE(MEMBER_ENDED), peer->name);
+	if (!member || member->version == 0 ||
+		memcmp(&member->address, &address, sizeof(address)) == 0)
+		return;
+	kept = peer_of_member(member);
+	reader_report(reader, path, MESSAGE(MEMBER_MOVED),
+		address_format(&kept.address, text, sizeof(text)), peer->name);
+}
+
+static bool roster_names(const struct gossip_config *gossip, const char *name)
+{
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		if (strcmp(gossip->roster[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Warns of differences between the file and the members in the state directory. */
+static void check_members(
+	const struct gossip_config *gossip, struct reader *reader, const char *directory)
+{
+	static const struct json_path path = {.key = "gossip"},
+				      roster = {.parent = &path, .key = "roster"};
+	const struct member_entry *member;
+	struct members *members;
+	unsigned position = 0;
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : group_read_kept(fd, &members);
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && ret == -ENOENT)
+		return;
+	if (ret) {
+		reader_report(
+			reader, &path, MESSAGE(MEMBERS_UNREADABLE), directory, strerror(-ret));
+		return;
+	}
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		compare_peer(members, &gossip->roster[i],
+			&(struct json_path){.parent = &roster, .index = i}, reader);
+	while ((member = members_present(members, &position)))
+		if (!roster_names(gossip, member->name))
+			reader_report(reader, &roster, MESSAGE(MEMBER_MISSING), member->name);
+	members_destroy(members);
+}
+
 /* Files that the configuration names, and groups of this machine: reported where they are named. */
 static void check_machine(const struct config *config, struct reader *reader, void *context)
 {
@@ -112,6 +175,8 @@ static void check_machine(const struct config *config, struct reader *reader, vo
 		}
 	}
 	check_twins(config, &to);
+	if (options && options->state && config->gossip.n_roster > 1)
+		check_members(&config->gossip, reader, options->state);
 }
 
 void check_config_files(const struct config *config, struct reader *reader, void *context)

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 struct check_options {
-	bool quiet;  /* prints only errors */
-	bool strict; /* warnings are errors */
-	bool json;   /* prints only JSON, a line per error, to standard output */
+	bool quiet;        /* prints only errors */
+	bool strict;       /* warnings are errors */
+	bool json;         /* prints only JSON, a line per error, to standard output */
+	const char *state; /* --state: a directory whose members are compared; NULL: none */
 };
 
 /*

@@ -99,7 +99,8 @@ static const struct option_row rows[] = {
 		.help = "run with this configuration until SIGTERM or SIGINT; SIGHUP reloads it"),
 	OPTION_ROW_TEXT("state", struct options, state, .value = "DIRECTORY",
 		.help = "with -c: keep the configuration in force and its history there; if "
-			"CONFIG is refused at a start, the last good one runs"),
+			"CONFIG is refused at a start, the last good one runs. With --check: "
+			"compare the roster with the members of the group there"),
 	FLAG("shadow", shadow,
 		"with -c: enforce nothing: all policies only count, and every packet passes"),
 	COMMAND("check", CHECK, .value = "CONFIG...",
@@ -146,7 +147,7 @@ static const struct option_set weir_options = {
 static void print_usage(FILE *out)
 {
 	fputs("Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
-	      "       --check [--quiet] [--strict] [--json] CONFIG... |\n"
+	      "       --check [--state DIRECTORY] [--quiet] [--strict] [--json] CONFIG... |\n"
 	      "       --describe CONFIG | --doctor [--json] CONFIG |\n",
 		out);
 	fputs("       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
@@ -186,8 +187,10 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		options->config = argv[at++];
 	else if (command == COMMAND_DOCTOR)
 		return -EINVAL;
-	if ((options->state || options->shadow) && command != COMMAND_RUN)
+	if ((options->state && command != COMMAND_RUN && command != COMMAND_CHECK) ||
+		(options->shadow && command != COMMAND_RUN))
 		return -EINVAL;
+	options->check.state = options->state;
 	if (command == COMMAND_CHECK) {
 		options->files = argv + at;
 		return at < argc ? 0 : -EINVAL;

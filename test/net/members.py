@@ -73,6 +73,16 @@ class Members(Testbed):
                f"group {' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
+    def differences(self, i):
+        """Returns the warnings of a check of a limiter's file against its kept members."""
+        done = subprocess.run(
+            [self.binary("app/weir/weir"), "--check", "--json", "--state", self.state(i),
+             self._write_config(i)], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"--check: {done.stdout}{done.stderr}")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return sorted((line["id"], line["path"]) for line in lines
+                      if line["id"].startswith("member"))
+
     def address(self, i):
         """Returns the address of a limiter's gossip."""
         peers = self._gossip(i)["roster"]
@@ -211,6 +221,12 @@ def commands_tree(_):
     return commands("tree")
 
 
+def check_differences(bed, expected):
+    """Waits until checks of the limiters' files show these differences from the kept members."""
+    wait_until(lambda: {i: bed.differences(i) for i in expected} == expected,
+               lambda: f"differences: {[bed.differences(i) for i in expected]}")
+
+
 def files_and_restarts(_):
     """A reload of one file adds a limiter; restarts keep the group; a removed one returns."""
     staying = list(range(1, N))
@@ -225,8 +241,10 @@ def files_and_restarts(_):
         bed.all_count(every)
         bed.restart_limiter(3)  # its file does not name the new one, but its state does
         bed.all_count(every)
+        check_differences(bed, {1: [], 3: [("member_missing", "gossip.roster")]})
         bed.group(3, "remove", f"l{LAST}", "--yes")
         bed.all_count(staying)
+        check_differences(bed, {1: [("member_ended", f"gossip.roster[{LAST - 1}]")], 3: []})
         bed.reload_limiter(1)  # the file still names it: it stays removed
         time.sleep(1)
         bed.all_count(staying)
@@ -238,6 +256,8 @@ def files_and_restarts(_):
         bed.group(2, "add", f"l{LAST}", bed.address(LAST), "--yes")
         bed.all_count(every)  # without another restart
         wait_until(lambda: bed.policy(LAST)["local_limit_bps"] > 0, "its part")
+        bed.group(2, "move", "l2", "10.99.99.2:7946", "--yes")
+        check_differences(bed, {1: [("member_moved", "gossip.roster[1]")]})
     return "ok"
 
 

@@ -84,7 +84,9 @@ def checks(table):
     table.run(0, "--check", "--quiet", good, out="")
     table.run(1, "--check", "--strict", good)  # warns because nothing bounds a restart
     table.run(0, "--json", "--check", good, out=r"\{.*\}\n")
-    table.run(WRONG, "--check", "--state", "here", good)
+    table.run(0, "--check", "--state", "here", good)  # has no group
+    table.run(WRONG, "--describe", "--state", "here", good)
+    table.run(WRONG, "--doctor", "--state", "here", good)
     table.run(WRONG, "--check", "--shadow", good)
     table.run(0, "--describe", good, out=r"limiter l0\n(.|\n)*")
     table.run(WRONG, "--describe")

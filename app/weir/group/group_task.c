@@ -160,23 +160,29 @@ static bool is_member(const struct group_task *group)
 	return members_find(group->set, own_name(group));
 }
 
-/* Reads the set that was kept. A damaged one is reported, and not used. */
-static void read_kept(struct group_task *group, const char *directory)
+int group_read_kept(int directory, struct members **out)
 {
-	int fd = openat(group->directory, GROUP_FILE, O_RDONLY | O_CLOEXEC), ret = -errno;
+	int fd = openat(directory, GROUP_FILE, O_RDONLY | O_CLOEXEC), ret = -EIO;
 	off_t len = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
 	uint8_t *content = len > 0 ? malloc((size_t)len) : NULL;
 
-	if (fd >= 0)
-		ret = -EIO;
+	if (fd < 0)
+		return -errno;
 	if (content && pread(fd, content, (size_t)len, 0) == len)
-		ret = members_decode(content, (size_t)len, &group->set);
+		ret = members_decode(content, (size_t)len, out);
+	free(content);
+	close(fd);
+	return ret;
+}
+
+/* Reads the set that was kept. A damaged one is reported, and not used. */
+static void read_kept(struct group_task *group, const char *directory)
+{
+	int ret = group_read_kept(group->directory, &group->set);
+
 	if (ret && ret != -ENOENT)
 		event(GROUP_NOT_READ, event_word("directory", directory),
 			event_word("why", strerror(-ret)));
-	free(content);
-	if (fd >= 0)
-		close(fd);
 }
 
 /* Makes the members the roster of the start. */

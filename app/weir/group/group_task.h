@@ -43,6 +43,12 @@ struct keyring;
 int group_start(struct instance *inst);
 void group_stop(struct instance *inst);
 
+/*
+ * Reads the set of a state directory, an open file descriptor. Returns 0, -ENOENT (no set is kept),
+ * an error of members_decode() or another negative errno. Any thread.
+ */
+int group_read_kept(int directory, struct members **out);
+
 /* Waits until the thread has ended; past `until` it is left behind. */
 void group_settle(struct instance *inst, const struct timespec *until);
 

@@ -292,6 +292,16 @@
 		"use 0.75 or more, or \"fps\"")                                                    \
 	/* Found on this machine by weir. */                                                       \
 	X(NOT_ON_MACHINE, WARNING, "not on this machine, where a start would fail", "%s")          \
+	/* Compared with the members in the state directory. */                                    \
+	X(MEMBER_MISSING, WARNING, "a member of the group, and missing here",                      \
+		"add it: a limiter without its state directory begins with this roster",           \
+		"limiter %s")                                                                      \
+	X(MEMBER_ENDED, WARNING, "removed from the group",                                         \
+		"remove it here, or add it again: weirctl group add", "limiter %s")                \
+	X(MEMBER_MOVED, WARNING, "in the group it has the address %s, which prevails",             \
+		"write that address", "limiter %s")                                                \
+	X(MEMBERS_UNREADABLE, WARNING, "the members cannot be read",                               \
+		"correct the directory; without the members a start uses this roster", "%s: %s")   \
 	X(ROUTING_DROPPED, WARNING,                                                                \
 		"drops ARP, LACP, spanning tree, IS-IS and routing protocols beyond its "          \
 		"limit",                                                                           \
