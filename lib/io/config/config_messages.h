@@ -258,6 +258,10 @@
 		"or new flows")                                                                    \
 	X(CONTROL_SHARES_CPU, WARNING,                                                             \
 		"control has this CPU too, and a polling worker leaves it little")                 \
+	X(ESTIMATOR_BY_SIZE, WARNING,                                                              \
+		"another one than the running limiters have, if their files name fewer",           \
+		"write \"estimator\": theirs, or \"tree\" in a new group",                         \
+		"\"tree\", the default for %u limiters")                                           \
 	X(GOSSIP_INSECURE, WARNING,                                                                \
 		"gossip is not encrypted: any host that can send to this limiter can "             \
 		"change its limits")                                                               \

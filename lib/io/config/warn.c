@@ -87,6 +87,7 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 	static const struct json_path gossip = {.key = "gossip"};
 	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
 	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
+	struct json_path estimator = {.parent = &gossip, .key = "estimator"};
 	uint64_t shortest = shortest_policy_interval(config);
 	char text[UNITS_TEXT_MAX];
 
@@ -94,6 +95,11 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 		return;
 	if (config->gossip.insecure)
 		reader_report(reader, &insecure, MESSAGE(GOSSIP_INSECURE));
+	/* One more name in a file must not part its limiter from the others. */
+	if (config->gossip.estimator == ESTIMATOR_TREE &&
+		!reader_has(reader, &gossip, estimator.key))
+		reader_report(
+			reader, &estimator, MESSAGE(ESTIMATOR_BY_SIZE), config->gossip.n_roster);
 	if (config->n_policies > 0 && config->gossip.timeout_ns < TIMEOUT_INTERVALS * shortest)
 		reader_report(reader, &timeout, MESSAGE(TIMEOUT_SHORT), TIMEOUT_INTERVALS,
 			units_format_time(shortest, text, sizeof(text)));

@@ -748,6 +748,7 @@ TEST(test_default_estimator)
 		assert_int_equal(
 			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
 		assert_int_equal(config->gossip.loans, n <= 64 ? LOANS_SOFT : LOANS_NONE);
+		assert_int_equal(strstr(messages, "estimator_by_size") != NULL, n > 64);
 		config_free(config);
 		free(messages);
 		free(text);
@@ -756,6 +757,7 @@ TEST(test_default_estimator)
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(config->gossip.estimator, ESTIMATOR_TREE);
 		assert_int_equal(config->gossip.loans, LOANS_NONE);
+		assert_null(strstr(messages, "estimator_by_size"));
 		config_free(config);
 		free(messages);
 		free(text);
