@@ -63,6 +63,7 @@ def check_document(result):
     with open(os.path.join(ROOT, "doc", "study", "performance.md"), encoding="utf-8") as file:
         report.fill(file.read(), result)
     expect(set(report.pictures(result)) == set(report.PICTURES), "a picture is missing")
+    expect(len(report.contender_lines(result).splitlines()) > 3, "no contenders")
     report.text(result)
 
 

@@ -182,12 +182,17 @@ def stage_table(result):
     return markdown_table(["stage", "cycles a packet"], rows)
 
 
-def contender_table(result):
-    """Returns the table of the contenders of all questions."""
-    rows = [[question, name, cell(one), f"{one['dropped']:.1%}" if one["dropped"] > 0.0005 else ""]
-            for question, contenders in result["cycles"]["contenders"].items()
-            for name, one in contenders.items()]
-    return markdown_table(["question", "contender", "cycles a packet", "dropped"], rows)
+def contender_lines(result):
+    """Returns the contenders of all questions as CSV."""
+    lines = ["# SPDX-License-Identifier: BSD-3-Clause",
+             "# Written by tools/bench --doc. Cycles of the TSC for a packet; dropped: part of the "
+             "packets.", "question,contender,median,p10,p90,dropped"]
+    for question, contenders in result["cycles"]["contenders"].items():
+        for name, one in contenders.items():
+            dropped = f"{one['dropped']:.1%}" if one["dropped"] > 0.0005 else ""
+            lines.append(f"{question},{name},{one['median']:.2f},{one['p10']:.2f},"
+                         f"{one['p90']:.2f},{dropped}")
+    return "\n".join(lines) + "\n"
 
 
 # Bytes on the wire, with preamble and gap. Frames of 64 and 300 bytes are counted with their FCS; a
@@ -254,7 +259,7 @@ def gallery(result):
 
 BLOCKS = {
     "machine": machine_words, "stages": stage_table, "ratios": ratio_tables,
-    "pictures": gallery, "contenders": contender_table,
+    "pictures": gallery,
 }
 
 
@@ -284,10 +289,12 @@ def pictures(result):
 
 
 def write_document(root, result, write):
-    """Writes the results into doc/study/performance.md and its pictures."""
+    """Writes the results into doc/study/performance.md, its pictures and contenders.csv."""
     path = os.path.join(root, "doc", "study", "performance.md")
     with open(path, encoding="utf-8") as file:
         document = file.read()
     write(path, fill(document, result))
-    for name, content in pictures(result).items():
-        write(os.path.join(root, "doc", "study", "performance", name + ".svg"), content)
+    files = {name + ".svg": content for name, content in pictures(result).items()}
+    files["contenders.csv"] = contender_lines(result)
+    for name, content in files.items():
+        write(os.path.join(root, "doc", "study", "performance", name), content)
