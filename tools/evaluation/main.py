@@ -54,9 +54,9 @@ INTRODUCTION = """\
 
 # Evaluation
 
-This study repeats the experiments of Raghavan et al., "Cloud Control with Distributed Rate
-Limiting" (SIGCOMM 2007), for evaluators. Does Weir reproduce the paper's results? Mostly: the
-table has the answers, and each section the method, the figures with the paper's, and our targets.
+Study for evaluators: the experiments of Raghavan et al., "Cloud Control with Distributed Rate
+Limiting" (SIGCOMM 2007), repeated. Does Weir reproduce the paper's results? Mostly: the table has
+the answers, and each section the method, the figures, and our targets.
 
 - **Method.** The code of the appliance runs in weirsim ([weirsim.md](../operate/weirsim.md)), at
   commit `{commit}`, with {seeds} seeds each unless the text has another number. Figures are the
@@ -245,6 +245,7 @@ def evaluate(args):
         write_json(results, args.json)
     if not args.documents:
         shown = sys.stderr if args.json == "-" else sys.stdout
+        print(summary(results), file=shown)
         for key, result in results.items():
             print(result.markdown(key), file=shown)
     else:

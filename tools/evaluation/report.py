@@ -49,9 +49,8 @@ class Result:
         self.parts.append(shown)
 
     def markdown(self, key):
-        """Returns the section."""
-        lines = [f"## {key}: {self.title}", f"{self.method} **Paper:** {self.paper} "
-                 f"**Weir:** {self.conclusion}", *self.parts]
+        """Returns the section. The table of all experiments has the paper's result and Weir's."""
+        lines = [f"## {key}: {self.title}", self.method, *self.parts]
         if self.verdicts:
             lines.append("\n".join(
                 f"- {'Reached' if reached else '**Not reached**'}: {target}. {words}"
