@@ -15,8 +15,9 @@ import sys
 
 # The sections whose tables are about failures. Each table in them has the column.
 SECTIONS = {
-    "doc/operate/guarantees.md": ("State and alarms", "Weir does not start", "State of the ledger",
-                                  "Hard limits", "Quotas", "etcd"),
+    "doc/operate/guarantees.md": ("State and alarms", "Weir does not start", "Hard limits",
+                                  "Quotas"),
+    "doc/operate/etcd.md": ("Failures",),
     "doc/operate/symptoms.md": ("The ledger is not committed",),
 }
 # Sections of the same name that describe guarantees are above this heading.
