@@ -29,14 +29,21 @@ def output(*command):
     return subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
 
 
+def shown(row):
+    """Returns the names of a number in weirctl: of a row, and of a column if that differs."""
+    names = [row[key] for key in ("label", "head") if row.get(key)]
+    return names[:1] if len(names) > 1 and names[0].upper() == names[1] else names
+
+
 def merged(rows):
     """Yields the rows, with a number in packets and the same one in units as one row."""
     before = None
     for row in rows:
         names = {key: ([row[key]] if key in row else []) for key in ("path", "column")}
-        row = {**row, **names}
+        row = {**row, **names, "shown": shown(row)}
         if before and before["help"] == row["help"] + ", in packets":
-            row = {**row, **{key: before[key] + row[key] for key in ("path", "column", "former")}}
+            row = {**row, **{key: before[key] + row[key] for key in ("path", "column", "former")},
+                   "shown": list(dict.fromkeys(before["shown"] + row["shown"]))}
         elif before:
             yield before
         before = row
@@ -45,13 +52,13 @@ def merged(rows):
 
 def table(rows):
     """Yields the lines of the table of numbers."""
-    yield "| `/weir/policy` | `/weir/policy_stats` | policies | meaning |"
-    yield "|---|---|---|---|"
+    yield "| `/weir/policy` | `/weir/policy_stats` | `weirctl` | policies | meaning |"
+    yield "|---|---|---|---|---|"
     for row in merged(rows):
-        path, column, former = (", ".join(f"`{name}`" for name in row[key])
-                                for key in ("path", "column", "former"))
+        path, column, names, former = (", ".join(f"`{name}`" for name in row[key])
+                                       for key in ("path", "column", "shown", "former"))
         applies = row["applies"].removesuffix(" policies").removeprefix("policies ")
-        yield (f"| {path} | {column} | {applies} | {row['help']}"
+        yield (f"| {path} | {column} | {names} | {applies} | {row['help']}"
                f"{'. Former: ' + former if former else ''} |")
 
 
