@@ -118,7 +118,7 @@ json_t *events_get(uint64_t number);
 /* Returns the first kept event with this number or a later one, as above, and sets the number. */
 json_t *events_from(uint64_t *number);
 
-/* Writes the table of doc/operate/events.md. */
+/* Writes all events as a table in Markdown. */
 void events_describe(FILE *out);
 
 /* --- troubles --------------------------------------------------------------------------------- */

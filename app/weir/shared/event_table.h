@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The only list of the events of a limiter: one row is one event. `weir --events` prints the table
- * in doc/operate/events.md from it.
+ * The only list of the events of a limiter: one row is one event. `weir --events` prints it, and
+ * doc/operate/events.md explains its columns.
  *
  * Programs of operators depend on names and fields, so their meaning never changes. A row is
  *
