@@ -67,10 +67,15 @@ def check_cell(cell, alarms, exprs):
             yield f"no rule for the alarm {name}"
 
 
-def metrics(page):
-    """Returns the names in the table of metrics; `x_{a,b}_y` stands for x_a_y and x_b_y."""
-    found = re.findall(r"^\| `(weir_\w*)(?:\{([\w,]+)\})?(\w*)`", page, re.M)
-    return {head + unit + tail for head, units, tail in found for unit in units.split(",")}
+def metrics(monitoring, telemetry):
+    """Returns a pattern of the metrics. Columns of /weir/policy_stats give those of a policy."""
+    table = re.search(r"<!-- numbers -->\n(.*?)<!-- end", telemetry, re.S)[1]
+    columns = set(re.findall(r"`(\w+)`", "".join(row.split("|")[2] for row in table.splitlines())))
+    unit = "(?:bytes|packets|flows)"
+    forms = [column.removesuffix("_per_s") + f"_{unit}_per_second" if column.endswith("_per_s") else
+             re.sub("_(units|packets)$", f"_{unit}(?:_total)?", column) for column in columns]
+    return re.compile("|".join(re.findall(r"^\| `(weir_\w+)`", monitoring, re.M) +
+                               [f"weir_policy_{form}" for form in forms]))
 
 
 def check(root):
@@ -81,7 +86,7 @@ def check(root):
     body = read("app/weir/telemetry/show_health.c")
     alarms = re.findall(r'^\t\{"(\w+)", alarm_\w+\},', body, re.M)
     monitoring = read("doc/operate/monitoring.md")
-    known = metrics(monitoring)
+    known = metrics(monitoring, read("doc/operate/telemetry.md"))
     exprs = rules(read("config/prometheus/weir.rules.yml"))
     tests = tested("".join(read(path) for path in root.glob("config/prometheus/*.test.yml")))
     listed = [cells[0].strip("`") for _, _, rows in tables(monitoring, ("Alarms",))
@@ -104,7 +109,7 @@ def check(root):
         if tests.get(name) != {True, False}:
             yield f"weir.*.test.yml: {name} needs an evaluation with and one without the alert"
         for metric in re.findall(r"\bweir_\w+", expr):
-            if metric not in known:
+            if not known.fullmatch(metric):
                 yield f"weir.rules.yml: {name}: there is no metric {metric}"
 
 

@@ -3,8 +3,9 @@
 # Copyright (c) 2026 The Weir authors
 """Writes the tables of numbers of the manual from the table of lib/io/numbers.
 
-`weir --numbers` prints the numbers of a policy, and `weir-exporter --metrics` the metrics. With
---check it writes nothing and exits with 1 if a file is out of date.
+`weir --numbers` prints the numbers of a policy, and `weir-exporter --metrics` the metrics. The name
+of a column of /weir/policy_stats gives the metric of a policy, so the table of metrics leaves these
+out, and former names. With --check it writes nothing and exits with 1 if a file is out of date.
 
 Usage: numbers.py [--check] WEIR WEIR_EXPORTER SOURCE_ROOT
 """
@@ -20,8 +21,8 @@ TELEMETRY, MONITORING = "doc/operate/telemetry.md", "doc/operate/monitoring.md"
 BLOCK = re.compile(r"(<!-- numbers -->\n).*?(?=<!-- end of numbers -->)", re.S)
 METRICS = re.compile(r"(<!-- metrics -->\n).*?(?=<!-- end of metrics -->)", re.S)
 METRICS_HEAD = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
-METRIC = re.compile(r"(\| `weir_policy_\w+_)(bytes|packets|flows)(_per_second`|_total`|`)( .*?)"
-                    r"(?:, in (?:packets|flows|bytes as the policy accounts for them))? \|")
+METRIC = re.compile(r"\| `(\w+)` \| \w+ \| [\w, ]* \| (.*) \|")
+UNITS = ("bytes", "packets", "flows")
 
 
 def output(*command):
@@ -62,15 +63,26 @@ def table(rows):
                f"{'. Former: ' + former if former else ''} |")
 
 
-def metrics_of(text):
-    """Returns the rows of metrics. Metrics of a policy that differ only in their unit share one."""
-    rows = {}  # the text before and after the unit: units
-    for line in text.splitlines():
-        found = METRIC.fullmatch(line)
-        rows.setdefault((found[1], f"{found[3]}{found[4]} |") if found else (line, ""), []).extend(
-            [found[2]] if found else [])
-    return "".join(head + (f"{{{','.join(units)}}}" if units[1:] else "".join(units)) + tail + "\n"
-                   for (head, tail), units in rows.items())
+def metrics_by_column(rows):
+    """Returns the names of metrics that follow from the columns of /weir/policy_stats."""
+    names = set()
+    for column in (row["column"] for row in rows if "column" in row):
+        stem, _, kind = column.rpartition("_")
+        if column.endswith("_per_s"):
+            names |= {f"{column.removesuffix('_per_s')}_{unit}_per_second" for unit in UNITS}
+        elif kind in ("units", "packets"):
+            names |= {f"{stem}_{unit}{end}" for unit in UNITS for end in ("", "_total")}
+        else:
+            names.add(column)
+    return {f"weir_policy_{name}" for name in names}
+
+
+def metrics_of(text, rows):
+    """Returns the rows of the table of metrics."""
+    known = metrics_by_column(rows)
+    found = [(line, METRIC.fullmatch(line)) for line in text.splitlines()]
+    return "".join(f"{line}\n" for line, match in found
+                   if match[1] not in known and not match[2].startswith("Former name"))
 
 
 def main():
@@ -88,7 +100,7 @@ def main():
     wanted = {telemetry: BLOCK.sub(lambda match: match.group(1) + numbers,
                                    telemetry.read_text(encoding="utf-8")),
               monitoring: METRICS.sub(
-                  lambda match: match.group(1) + METRICS_HEAD + metrics_of(metrics),
+                  lambda match: match.group(1) + METRICS_HEAD + metrics_of(metrics, rows),
                   monitoring.read_text(encoding="utf-8"))}
     command = f"run tools/keys/numbers.py {options.weir} {options.exporter} ."
     faults = []
