@@ -18,6 +18,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
+#include "gossip_socket.h"
 #include "group_task.h"
 #include "kernel_port.h"
 #include "machine_errors.h"

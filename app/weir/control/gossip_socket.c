@@ -374,32 +374,23 @@ static unsigned named_sender(const struct gossip_socket *gs, unsigned i)
 	return roster_find(gs->roster, read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER));
 }
 
-/* Returns true if the address of a member's entry is that host. */
-static bool is_at_host(const struct member_address *address, const struct sockaddr_storage *host)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)host;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)host;
-
-	if (address->family == 6)
-		return host->ss_family == AF_INET6 &&
-		       memcmp(address->bytes, &in6->sin6_addr, sizeof(in6->sin6_addr)) == 0;
-	return host->ss_family == AF_INET &&
-	       memcmp(address->bytes, &in->sin_addr, sizeof(in->sin_addr)) == 0;
-}
-
 void gossip_socket_keep_stray(struct gossip_socket *gs, unsigned i)
 {
 	const struct msghdr *message = &gs->batch->messages[i].msg_hdr;
 	const struct sockaddr_storage *from = &gs->batch->from[i];
 	unsigned len = gs->batch->messages[i].msg_len;
 	const struct member_entry *ended;
+	struct peer_config peer;
 	uint32_t id;
 
 	if (!gs->members || gs->stray.len > 0 || len < DATAGRAM_MIN || len > DATAGRAM_MAX)
 		return;
 	id = read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER);
 	ended = members_ended(gs->members, id);
-	if (!ended || (gs->config->sources == SOURCES_ROSTER && !is_at_host(&ended->address, from)))
+	if (!ended)
+		return;
+	peer = peer_of_member(ended);
+	if (gs->config->sources == SOURCES_ROSTER && !same_host(&peer.address, from))
 		return;
 	gs->stray.id = id;
 	gs->stray.from = *from;

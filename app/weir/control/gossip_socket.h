@@ -137,4 +137,14 @@ uint64_t gossip_socket_drops(const struct gossip_socket *socket);
 int source_filter_build(const struct gossip_config *gossip, const struct members *members,
 	struct sock_filter *code);
 
+/* --- a member as the configuration has it ----------------------------------------------------- */
+
+/* Any thread. */
+struct member_address member_address_of(const struct peer_config *peer);
+
+/* Returns its public key, or NULL. */
+const uint8_t *peer_key(const struct peer_config *peer);
+
+struct peer_config peer_of_member(const struct member_entry *member);
+
 #endif

@@ -122,16 +122,12 @@ static unsigned list_ended(const struct members *m, unsigned family, struct sour
 	for (uint32_t i = members_newest(m); i != MEMBERS_NONE && n < SOURCE_FILTER_ENDED;
 		i = members_older(m, i)) {
 		const struct member_entry *entry = members_numbered(m, i);
-		uint32_t words[WORDS_MOST] = {0};
-		unsigned used = family == 6 ? WORDS_MOST : 1;
+		struct peer_config peer;
 
 		if (entry->state != MEMBER_LEFT || entry->address.family != family)
 			continue;
-		memcpy(words, entry->address.bytes, used * sizeof(*words));
-		out[n] = (struct source_words){0};
-		for (unsigned w = 0; w < used; w++)
-			out[n].word[w] = ntohl(words[used - 1 - w]);
-		n++;
+		peer = peer_of_member(entry);
+		n += read_source(&peer.address, &out[n]) == 0;
 	}
 	return n;
 }

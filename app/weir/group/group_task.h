@@ -100,16 +100,6 @@ void group_count(const struct instance *inst, unsigned *alive, unsigned *confirm
 /* Why the group cannot be followed or kept; NULL: nothing. For an alarm. */
 const char *group_trouble(const struct instance *inst);
 
-/* --- a member as the configuration has it ----------------------------------------------------- */
-
-/* Any thread. */
-struct member_address member_address_of(const struct peer_config *peer);
-
-/* Returns its public key, or NULL. */
-const uint8_t *peer_key(const struct peer_config *peer);
-
-struct peer_config peer_of_member(const struct member_entry *member);
-
 /* --- a limiter that was a member -------------------------------------------------------------- */
 
 /*

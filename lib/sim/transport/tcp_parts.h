@@ -95,7 +95,7 @@ void bbr_sent(struct tcp_sender *t, uint64_t now_ns, struct segment *out);
 void bbr_acked(
 	struct tcp_sender *t, const struct news *news, const struct stamp *stamp, uint64_t now_ns);
 
-/* tcp_recovery.c: timers */
+/* Timers, also in tcp_recovery.c. */
 
 void tcp_timer_stop(struct tcp_sender *t);
 void tcp_timer_start(struct tcp_sender *t, enum tcp_timer timer, uint64_t now_ns, uint32_t us);
