@@ -235,7 +235,7 @@ def price(scene):
     policies = [reload.policy("p", "10.9.0.0/16", limit=f"{BURST_RATE:.0f}bit/s", burst="5000B",
                               action="shape", shape={"delay": "10s"})]
     hashed4, _ = bursts(scene, policies, WORKERS)
-    expect(0.9 < placed4 / alone < 1.1, f"p99: {placed4:.4f} s, of one worker {alone:.4f} s")
+    expect(0.7 < placed4 / alone < 1.4, f"p99: {placed4:.4f} s, of one worker {alone:.4f} s")
     return (f"p99 of one worker {alone * 1e3:.1f} ms, of four placed {placed4 * 1e3:.1f} ms, "
             f"by hash {hashed4 * 1e3:.1f} ms")
 
