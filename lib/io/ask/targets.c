@@ -223,6 +223,14 @@ static int fail_request(struct source *source, const char *request, json_t **val
 			->error;
 }
 
+static int fail_request_with(
+	struct source *source, const char *request, int given, int *taken, json_t **value)
+{
+	(void)given;
+	*taken = -1;
+	return fail_request(source, request, value);
+}
+
 static double end_pause(struct source *source, unsigned ms)
 {
 	(void)source;
@@ -242,7 +250,8 @@ int target_open(struct target *target)
 	/* a missing socket is not the same as a missing answer */
 	target->error = ret == -ENOENT ? ENXIO : -ret;
 	if (ret)
-		target->client.source = (struct source){.ask = fail_request, .pause = end_pause};
+		target->client.source = (struct source){
+			.ask = fail_request, .ask_with = fail_request_with, .pause = end_pause};
 	return ret;
 }
 
