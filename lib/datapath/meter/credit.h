@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Units of a quota that are paid for (lib/control/quota), on their way to the packets that use
- * them. A credit has the units that control has leased for one policy. All workers of a limiter
- * take from it, a quantum at a time, by one compare-and-swap, and spend that without any request.
- * Only control adds to it, so the workers can never pass more than was paid for.
+ * Prefetched units of a quota (lib/control/quota), on their way to the packets that use them. A
+ * credit has the units that control has leased for one policy. All workers of a limiter take from
+ * it, a quantum at a time, by one compare-and-swap, and spend that without any request. Only
+ * control adds to it, so the workers can never pass more than was paid for.
  *
  * If it does not have enough, a packet can pass by the fallback, a token bucket of the worker's
  * own: the traffic that passes when the total is spent. Without a fallback, its burst is 0.

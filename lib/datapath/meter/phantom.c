@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A token bucket that its classes share like a scheduler.
+ * The table of reciprocals for phantom.h, which replaces divisions on the workers by products. The
+ * rest of the meter is inline in phantom.h.
  */
 #include "meter/phantom.h"
 
-/* One for all policies: the part that they use, a word for each flow at work, is in the cache. */
+/*
+ * All policies share the table. A policy reads entries up to the weight of its backlogged classes,
+ * so only these entries are in the cache.
+ */
 #define ONE(w)        UINT64_MAX / (w)
 #define FOUR(w)       ONE(w), ONE((w) + 1), ONE((w) + 2), ONE((w) + 3)
 #define SIXTEEN(w)    FOUR(w), FOUR((w) + 4), FOUR((w) + 8), FOUR((w) + 12)

@@ -129,7 +129,7 @@ struct phantom {
 	struct phantom_class classes[];
 } __attribute__((aligned(64)));
 
-/* 2^64 over each weight that there can be, less than that; 0 over none. */
+/* By weight w: the largest integer below 2^64 / w; 0 for w = 0. See phantom_divide(). */
 extern const uint64_t phantom_reciprocals[PHANTOM_WEIGHT_ALL + 1];
 
 /* Bytes of a state. Any thread. */

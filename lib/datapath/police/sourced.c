@@ -90,10 +90,7 @@ uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n)
 	return drops;
 }
 
-/*
- * A packet of a policy that is below others (policy/kind.h, policy_has_parent()): a client in a
- * customer in a link.
- */
+/* --- policies below others, see lineage.h ----------------------------------------------------- */
 
 void police_lineage_source(
 	struct lineage *lineage, const struct packet *packet, const uint8_t *data, uint64_t now)

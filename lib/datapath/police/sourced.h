@@ -29,23 +29,24 @@
 #define SOURCED_MAX SOURCE_BURST /* packets of a burst: bits of a word */
 
 struct sourced {
-	uint64_t packets;    /* packets metered here, a bit each */
-	uint64_t below;      /* packets that can be, of policies below others, which decide first */
-	uint64_t conforming; /* these of them conform, after sourced_meter() */
-	uint64_t enacted;    /* for police_enact() if they do not conform */
-	struct source_burst asked; /* each packet's meter, by its number, and its charge; */
+	/* Sets of packets of the burst, a bit each. */
+	uint64_t packets;    /* sourced_meter() meters them */
+	uint64_t below;      /* for sourced_take(), once limits above their policies were checked */
+	uint64_t conforming; /* conforming ones of `packets`, after sourced_meter() */
+	uint64_t enacted;    /* if they do not conform, police_enact() acts on them */
+	struct source_burst asked; /* meter and charge of each packet, by its number */
 	struct policy_state *state[SOURCED_MAX];
-	uint32_t count[SOURCED_MAX]; /* each packet's units, by its policy */
+	uint32_t count[SOURCED_MAX]; /* units of each packet, in the unit of its policy */
 };
 
-/* A packet's source, as far as it has one, and its police_bytes(). */
+/* A packet's source address, if it has one, and its police_bytes(). */
 struct sourced_packet {
 	enum packet_family family;
 	const uint8_t *src; /* PACKET_OTHER: any value */
 	uint32_t bytes;
 };
 
-/* A burst of which nothing has been added yet. */
+/* Begins a burst without packets. Worker lcores. */
 static inline void sourced_begin(struct sourced *sourced)
 {
 	sourced->packets = 0;
@@ -60,7 +61,7 @@ struct sourced_policy {
 	uint8_t v4, v6; /* bits of an address that are its source; 0: it has none */
 	uint8_t unit_bits;
 	bool by_packets; /* otherwise by bytes */
-	bool by_flows;   /* or by neither: not decided here */
+	bool by_flows;   /* otherwise; sourced_meter() does not decide such packets */
 	bool below, enacts;
 };
 
@@ -107,7 +108,10 @@ static inline bool sourced_fetch(struct sourced *sourced, unsigned i,
 	return !policy->by_flows;
 }
 
-/* Adds packets of one policy that can be, a bit each. One below others is only ready to be. */
+/*
+ * Adds packets of one policy, a bit each, for which sourced_fetch() returned true. If the policy
+ * has a parent, sourced_meter() ignores them until sourced_take().
+ */
 static inline void sourced_add(
 	struct sourced *sourced, const struct sourced_policy *policy, uint64_t packets)
 {
@@ -125,10 +129,10 @@ static inline void sourced_add(
  */
 void sourced_meter(struct sourced *sourced, uint64_t now);
 
-/* sourced_meter() where all that were added are of one policy. */
+/* Does the same if all added packets are of one policy. */
 void sourced_meter_alike(struct sourced *sourced, uint64_t now);
 
-/* Has sourced_meter() meter those packets that are ready, a bit each, and no others. */
+/* Selects the ready ones of these packets, a bit each, for sourced_meter(), and no others. */
 static inline void sourced_take(struct sourced *sourced, uint64_t packets)
 {
 	sourced->packets = packets & sourced->below;

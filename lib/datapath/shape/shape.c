@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The shaper's work per packet.
+ * The shaper's work per packet: arrival, waiting and release. Called by the worker that owns the
+ * shaper.
  */
 #include "shape/codel.h"
 #include "shape/shape_private.h"
