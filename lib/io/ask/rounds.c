@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Queries of several limiters at the same time: each runs on the thread of its limiter (targets.h).
  */
 #include <errno.h>
 #include <stdlib.h>

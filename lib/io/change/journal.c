@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The journal of changes, history.jsonl, and its older files (keep.h). Appends a line durably, and
+ * reads the last lines. Called by the thread that uses the directory.
  */
 #include "change/keep.h"
 

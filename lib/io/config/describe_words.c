@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Words for the unit, the limit and the action of a policy (describe.h).
  */
 #include "config/describe.h"
 

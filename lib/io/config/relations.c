@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Checks the relations of key tables (keys.h): a key can require or exclude values of another key
+ * of the same object.
  */
 #include "config/keys.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Finds equal elements of an array with a hash table (check.h), for names that must be unique.
  */
 #include "config/check.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Warns of valid settings that are probably mistakes (check.h).
  */
 #include <inttypes.h>
 #include <limits.h>

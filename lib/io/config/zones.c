@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads the time zones that schedules name from tzdata (check.h).
  */
 #include "config/check.h"
 

@@ -4,6 +4,7 @@
  * Datagrams of NetFlow version 9 (RFC 3954) and of IPFIX (RFC 7011), which is its version 10. They
  * report packets that the policies of an observation domain passed and dropped, and the policies'
  * names. Pure. A domain has one writer, and its caller sends the datagrams in the order of writing.
+ * Only the exporter (app/exporter/records.c) uses this room; the limiter process does not.
  */
 #ifndef WEIR_NETFLOW_NETFLOW_H
 #define WEIR_NETFLOW_NETFLOW_H

@@ -34,7 +34,7 @@ struct cubic {
 	uint32_t max;         /* window at the last loss, or less (fast convergence) */
 	uint32_t origin;      /* window on the plateau */
 	uint32_t k;           /* time from the epoch to the plateau, 2^-10 s */
-	uint32_t acked, reno; /* NewReno's window, and segments towards its next increase */
+	uint32_t acked, reno; /* segments towards the next increase of NewReno's window, and it */
 	uint32_t pace;        /* segments acknowledged per increase by one */
 };
 
