@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Pins in the BPF file system, for bypass.c and bypass_check.c.
+ * Checks before a start that the kernel's programs of wires can be kept and served: the BPF file
+ * system, the queues of ports, and programs that other limiters have left. Opens pinned links and
+ * maps for bypass.c and plane_previous.c. Some calls wait for a turn of the workers.
  */
 #include "bypass_check.h"
 
@@ -52,7 +54,7 @@ int bypass_open_link(const char *path, int *interface, uint32_t *program)
 	return fd;
 }
 
-/* Refuses queues without a worker: each queue has packets for workers. */
+/* Refuses more queues than the wire can use: a queue without a worker would lose its packets. */
 static int check_queues(const struct config *config, const struct port_config *port, unsigned most,
 	const struct complaint_sink *to)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Pins in the BPF file system, for bypass.c and bypass_check.c.
+ * Private to drivers/xdp: where a limiter pins its programs in the BPF file system, and how to open
+ * pinned links and maps. bypass.c and plane_previous.c use it. Any thread.
  */
 #ifndef WEIR_DRIVERS_BYPASS_CHECK_H
 #define WEIR_DRIVERS_BYPASS_CHECK_H
