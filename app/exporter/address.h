@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Addresses of sockets, as options have them. Any thread.
  */
 #ifndef WEIR_EXPORTER_ADDRESS_H
 #define WEIR_EXPORTER_ADDRESS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The table of all metrics: the name and help of each, and where a reply has its value (metrics.h).
  */
 #include "metrics.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The page's overview of the group as JSON: limiters, drops and peers (picture.h).
  */
 #include "picture.h"
 

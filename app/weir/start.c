@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Start and end of the appliance.
+ * Start and end of the appliance: the lists of its modules and of the tasks of its control loop.
+ * Control thread.
  */
 #include "start.h"
 
@@ -326,7 +327,7 @@ static const struct nic_clock *clock_of(const struct instance *inst, const struc
 	return port->timestamps ? &inst->nic_clocks[port - inst->ports] : NULL;
 }
 
-/* Both directions of a queue, for the worker that owns it. */
+/* Adds both directions of a queue to the worker that owns it. */
 static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, struct worker *worker)
 {
 	const struct port *a = &inst->ports[inst->config->wires[wire].a];
@@ -370,7 +371,7 @@ static int paths_share(
 	return 0;
 }
 
-/* Every queue of every wire goes to a worker; wires with few begin at different ones. */
+/* Assigns each queue of each wire to a worker; wires with few queues begin at different workers. */
 static int paths_assign(struct instance *inst)
 {
 	const struct config *config = inst->config;
@@ -477,8 +478,8 @@ static void telemetry_stop(struct instance *inst)
 }
 
 /*
- * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU
- * come to its end: so sleep until it has. One that is stuck is not waited for any longer.
+ * Stops the workers. Sleeps until they have ended: rte_eal_wait_lcore() would spin, and under
+ * SCHED_FIFO a worker on the same CPU could never end. Leaves workers running after STOP_NS.
  */
 static void wait_for_workers(struct instance *inst)
 {
@@ -764,7 +765,7 @@ int instance_run(struct instance *inst, int signal_fd)
 	return control_run(inst, tasks, RTE_DIM(tasks), signal_fd);
 }
 
-/* Only of a box whose workers run. */
+/* Called only while the workers run. */
 static void settle_modules(struct instance *inst)
 {
 	struct timespec until;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * The table of all commands of weirctl (command.h).
  */
 #include "command.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Shows the numbers of a policy (numbers/policy_number.h) as fields: one policy in detail, or a row
+ * of a list (field.h).
  */
 #include "field.h"
 

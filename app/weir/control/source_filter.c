@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The addresses are sorted by their last 32 bits, and the program is a binary search for these. A
- * leaf compares a few of them as a whole.
+ * Builds the filter program of the gossip socket, by which the kernel drops datagrams from unknown
+ * addresses (gossip_socket.h). The addresses are sorted by their last 32 bits, and the program is a
+ * binary search for these. A leaf compares a few of them as a whole. Control.
  */
 #include "gossip_socket.h"
 

@@ -21,8 +21,8 @@ static const struct watch_pace fast = {15 * MS_NS, 15 * MS_NS}, slow = {40 * MS_
 /* Shortest time between two lines of a thread, so that a machine with few CPUs fills no log. */
 #define LOG_NS (10 * SECOND_NS)
 
-/* Only telemetry counts a shorter stall of control. */
-#define SAY_CONTROL_NS SECOND_NS
+/* Shortest stall of control that is logged. Telemetry also counts shorter ones. */
+#define LOG_CONTROL_NS SECOND_NS
 
 /* Time that the end of the process waits for the reader of the log. */
 #define LOG_PATIENCE_S 1
@@ -151,14 +151,17 @@ static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_
 	}
 }
 
-/* All workers might have stalled together with control and had no turn since. */
-static void forgive_workers(struct instance *inst, uint64_t now_ns, uint64_t gap_ns)
+/*
+ * Counts a stall of control, and starts the checks of workers again. They might have stalled at the
+ * same time, and had no turn since.
+ */
+static void restart_checks(struct instance *inst, uint64_t now_ns, uint64_t gap_ns)
 {
 	struct watch *watch = inst->watch;
 
 	watch->control.n++;
 	watch->control.longest_ns = RTE_MAX(watch->control.longest_ns, gap_ns);
-	if (gap_ns >= SAY_CONTROL_NS)
+	if (gap_ns >= LOG_CONTROL_NS)
 		event(CONTROL_LATE, event_real("seconds", (double)gap_ns / SECOND_NS));
 	for (unsigned i = 0; i < inst->config->n_workers; i++) {
 		struct watched_worker *w = &watch->workers[i];
@@ -171,7 +174,7 @@ static void forgive_workers(struct instance *inst, uint64_t now_ns, uint64_t gap
 	}
 }
 
-static bool all_came_round(const struct instance *inst)
+static bool all_have_run(const struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_workers; i++)
 		if (__atomic_load_n(&inst->workers[i].turn, __ATOMIC_RELAXED) ==
@@ -189,9 +192,9 @@ bool watch_run(struct instance *inst, uint64_t now_ns)
 		return false;
 	inst->watch->seen_ns = now_ns;
 	if (before && now_ns - before > pace.most_ns + WATCH_LATE_NS) {
-		if (all_came_round(inst)) /* the machine is slow, but all workers run */
+		if (all_have_run(inst)) /* the machine is slow, but all workers run */
 			notify_alive(inst->notify, now_ns);
-		forgive_workers(inst, now_ns, now_ns - before);
+		restart_checks(inst, now_ns, now_ns - before);
 		return false;
 	}
 	for (unsigned i = 0; i < inst->config->n_workers; i++)

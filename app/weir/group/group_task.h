@@ -125,10 +125,10 @@ void stray_destroy(struct stray *stray);
 
 uint32_t stray_id(const struct stray *stray);
 
-/* Opens a datagram of it, in place. */
+/* Takes a datagram of that limiter; opens its seal in place. */
 void stray_receive(struct stray *stray, struct gossip_stray *datagram, uint64_t now_ns);
 
-/* Sends the due messages; and returns the time of the next call. */
+/* Sends the due messages. stray_next() returns the time of the next call. */
 void stray_run(struct stray *stray, struct gossip_socket *socket, uint64_t now_ns);
 uint64_t stray_next(const struct stray *stray);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A gossip of two limiters and no policy, of which only the messages are sent. So the other one
- * does not count us as alive.
+ * Sends the set of members to a removed limiter that still sends gossip, so that it finds its own
+ * removal and enforces nothing (group_task.h). Uses a gossip between the two limiters, without
+ * policies. It sends only messages, so the other limiter does not count this one as active.
  */
 #include "group_task.h"
 
@@ -17,11 +18,11 @@
 #include "members/exchange.h"
 #include "secret/group_keys.h"
 
-#define OTHER 1 /* its index in the roster of two */
+#define OTHER 1 /* index of the removed limiter in the roster of two */
 
 #define TICK_NS     EXCHANGE_EVERY_NS
 #define MUTE_NS     (2 * SECOND_NS)  /* a version without this exchange reports nothing */
-#define PATIENCE_NS (10 * SECOND_NS) /* then it is no longer attended */
+#define PATIENCE_NS (10 * SECOND_NS) /* after that, nothing more is sent to it */
 
 struct stray {
 	struct roster *roster;

@@ -392,7 +392,7 @@ bool timed_run(struct instance *inst, uint64_t now_ns)
 	return now_ns >= timed_next(inst) && look_at_time(inst, now_ns);
 }
 
-/* On the thread. */
+/* Runs on the thread of the offload. */
 static void save_overrides(void *context)
 {
 	struct saving *saving = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Answers about workers: packets, drops, waiting packets and delays.
+ * Answers about workers and ports: packets, drops, waiting packets, delays and links.
  */
 #include "show.h"
 

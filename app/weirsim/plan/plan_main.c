@@ -68,7 +68,7 @@ static void print_limiter(const struct plan *plan, unsigned i, FILE *out)
 	fputc('\n', out);
 }
 
-/* For output_result(); `plan` is a struct plan. */
+/* For output_result(); `what` is a struct plan. */
 static void plan_report_text(const void *what, FILE *out)
 {
 	const struct plan *plan = what;
