@@ -467,9 +467,9 @@ static int save_change(
 int timed_override(struct instance *inst, const struct override *override, FILE *err)
 {
 	unsigned i = policy_names_find(inst->names, override->policy);
-	int64_t wall_s = limiter_wall_s(inst->limiter, control_now());
 	char why[UNKNOWN_NAME_MAX];
 	struct limit_terms terms;
+	int64_t wall_s;
 	int ret;
 
 	if (i == inst->n_policies) {
@@ -480,6 +480,8 @@ int timed_override(struct instance *inst, const struct override *override, FILE 
 	ret = parse_override(inst, &inst->policies[i], override, err, &terms);
 	if (ret)
 		return -EINVAL;
+	wall_look(inst); /* nothing else has read the clock if no limit depends on it yet */
+	wall_s = limiter_wall_s(inst->limiter, control_now());
 	if (wall_s == TIME_UNKNOWN)
 		fputs("the limiter's clock is not set: try again when \"weirctl limits\" shows a "
 		      "time\n",

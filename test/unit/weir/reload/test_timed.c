@@ -58,17 +58,26 @@ struct timed_world {
 	char top[32], store[64], more[128];
 };
 
+#define FIRM                                                                           \
+	"{'name': 'firm', 'match': {'vlan': 4}, 'limit': '1Gbit/s', 'burst': '10MB', " \
+	"'guarantee': 'hard'}"
+
 static void open_box(struct timed_world *t)
 {
 	instance_world_open_more(&t->w, t->more, PLAIN ", " DAILY ", " COUNTED);
 }
 
-static void open_timed(struct timed_world *t)
+static void make_timed_top(struct timed_world *t)
 {
 	*t = (struct timed_world){.top = "/tmp/weir-timed-XXXXXX"};
 	assert_non_null(mkdtemp(t->top));
 	snprintf(t->store, sizeof(t->store), "%s/store", t->top);
 	snprintf(t->more, sizeof(t->more), "'ledger': {'store': '%s'}, ", t->store);
+}
+
+static void open_timed(struct timed_world *t)
+{
+	make_timed_top(t);
 	open_box(t);
 }
 
@@ -206,6 +215,25 @@ TEST_WITH(test_override, wait_long, NULL)
 	assert_string_equal(timed_last_request(&t.w.inst).error, "");
 }
 
+/* The first override of a limiter where no limit depends on the time. */
+TEST_WITH(test_override_alone, wait_long, NULL)
+{
+	static const char *const policies[] = {PLAIN, PLAIN ", " FIRM};
+	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(2));
+
+	for (size_t i = 0; i < COUNT(policies); i++) {
+		ENDED_BY(close_timed) struct timed_world t;
+
+		make_timed_top(&t);
+		assert_int_equal(store_create(t.store, (struct store_identity){0}), 0);
+		instance_world_open_more(&t.w, t.more, policies[i]);
+		assert_string_equal(give(&t, &override), "");
+		await_saved(&t);
+		assert_int_equal(limit_now(&t, 0), 5 * MBIT);
+		override.until = in(2);
+	}
+}
+
 TEST_WITH(test_over_a_start, wait_long, NULL)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
@@ -296,10 +324,7 @@ TEST_WITH(test_refused, wait_long, NULL)
 	"'timeout': '500ms', 'roster': ["                                  \
 	"{'name': 'test', 'address': '127.%1$u.%2$u.82:7946'}%3$s]}, "     \
 	"'ledger': {'store': '%4$s', 'lease': '2s', 'promise': 0}, "
-#define PEER ", {'name': 'peer', 'address': '127.%u.%u.83:7946'}"
-#define FIRM                                                                           \
-	"{'name': 'firm', 'match': {'vlan': 4}, 'limit': '1Gbit/s', 'burst': '10MB', " \
-	"'guarantee': 'hard'}"
+#define PEER  ", {'name': 'peer', 'address': '127.%u.%u.83:7946'}"
 #define TOTAL "{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}"
 
 /* Waits until the limiter, without a message from a peer, uses its own clock. */
