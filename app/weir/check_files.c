@@ -110,8 +110,7 @@ static void compare_peer(const struct members *members, const struct peer_config
 
 	if (!member && members_ended(members, name_hash(peer->name)))
 		reader_report(reader, path, MESSAGE(MEMBER_ENDED), peer->name);
-	if (!member || member->version == 0 ||
-		memcmp(&member->address, &address, sizeof(address)) == 0)
+	if (!member || member->version == 0 || member_address_equal(&member->address, &address))
 		return;
 	kept = peer_of_member(member);
 	reader_report(reader, path, MESSAGE(MEMBER_MOVED),

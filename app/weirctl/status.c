@@ -385,8 +385,9 @@ static int print_drops(const json_t *document, struct view *view)
 
 int status_print(const json_t *document, struct view *view)
 {
-	print_details(document, view);
-	return print_drops(document, view);
+	int ret = print_details(document, view);
+
+	return ret ? ret : print_drops(document, view);
 }
 
 int status_verdict(const json_t *document)

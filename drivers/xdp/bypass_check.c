@@ -195,9 +195,13 @@ bool bypass_find_own(const struct config *config, unsigned port, bool *served)
 static void complain_of_stray(const struct config *config, unsigned port, const char *directory,
 	bool served, const struct complaint_sink *to)
 {
-	const char *limiter = strrchr(directory, '/') + 1;
 	char place[CONFIG_NAME_MAX + sizeof("ports.")], found[512], remedy[BYPASS_PATH + 32];
+	char limiter[CONFIG_NAME_MAX];
 
+	snprintf(limiter, sizeof(limiter), "%s", strrchr(directory, '/') + 1);
+	for (char *c = limiter; *c; c++)
+		if (*c == '%') /* see bypass_name_directory() */
+			*c = '.';
 	snprintf(place, sizeof(place), "ports.%s", config->ports[port].name);
 	snprintf(found, sizeof(found),
 		"%s: the XDP program of limiter %s is there and decides packets%s",

@@ -242,12 +242,12 @@ def refused(scene):
         _, found, _ = weir.run("--doctor", weir.config_path)
         expect("mount -t bpf" not in found, found)
         same = {key: weir.config[key] for key in ("ports", "wires", "policies")}
-        other = scene.box(same, "other").start()
+        other = scene.box(same, "an.other").start()
         other.kill()
         status, _, words = weir.run("-c", weir.config_path)
-        expect(status != 0 and "the XDP program of limiter other is there" in words
-               and "no process serves it: rm -r /sys/fs/bpf/weir/other" in words, words)
-        subprocess.run(["rm", "-r", "/sys/fs/bpf/weir/other"], check=True)
+        expect(status != 0 and "the XDP program of limiter an.other is there" in words
+               and "no process serves it: rm -r /sys/fs/bpf/weir/an%other" in words, words)
+        subprocess.run(["rm", "-r", "/sys/fs/bpf/weir/an%other"], check=True)
         weir.start().stop()
 
 

@@ -95,7 +95,7 @@ static bool address_is_free(
 	unsigned position = 0;
 
 	while ((other = members_present(inst->members, &position)))
-		if (memcmp(&other->address, &address, sizeof(address)) == 0)
+		if (member_address_equal(&other->address, &address))
 			break;
 	if (!other || strcmp(other->name, peer->name) == 0)
 		return true;

@@ -13,6 +13,12 @@
 /* Bytes of the version and all that it versions, in the order that decides between two of them. */
 #define VERSIONED (4 + 1 + 1 + 16 + 2 + MEMBER_KEY)
 
+bool member_address_equal(const struct member_address *a, const struct member_address *b)
+{
+	return a->family == b->family && a->port == b->port &&
+	       memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
 uint64_t member_first_born(const char *name)
 {
 	uint64_t hash = HASH64_BASIS;

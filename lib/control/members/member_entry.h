@@ -56,6 +56,9 @@ struct member_entry {
 	uint64_t changed; /* order of its last change in this process; not part of the entry */
 };
 
+/* Compares the fields: the bytes between them have any value. */
+bool member_address_equal(const struct member_address *a, const struct member_address *b);
+
 /* Returns the `born` of the first membership of a name: the same at all limiters. */
 uint64_t member_first_born(const char *name);
 

@@ -369,8 +369,7 @@ int members_move(struct members *m, const char *name, const struct member_addres
 
 	if (!counts)
 		return -ENOENT;
-	if (counts->address.family == address->family && counts->address.port == address->port &&
-		memcmp(counts->address.bytes, address->bytes, sizeof(address->bytes)) == 0)
+	if (member_address_equal(&counts->address, address))
 		return 0;
 	if (counts->version == UINT32_MAX)
 		return -EOVERFLOW;

@@ -130,18 +130,23 @@ static int newest_below(
 	const struct keep *keep, enum standing standing, uint64_t below, uint64_t *newest)
 {
 	DIR *list = list_records(keep);
+	int ret;
 
 	*newest = 0;
 	if (list == NULL)
 		return -errno;
+	errno = 0; /* readdir() reports an error only there */
 	for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
 		uint64_t number = record_number(entry->d_name, standing);
 
 		if (number > *newest && number < below)
 			*newest = number;
 	}
+	ret = -errno;
 	closedir(list);
-	return 0;
+	if (ret)
+		*newest = 0; /* a lower number would be used again */
+	return ret;
 }
 
 uint64_t keep_good_below(const struct keep *keep, uint64_t number)
