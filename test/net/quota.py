@@ -150,7 +150,7 @@ class Group:
             n = sum(units <= TOTAL // 1000 for units in left)
             said = [text for text in health["alarms"] if "spent" in text]
             return max(left) <= (1 - USED) * TOTAL and health["totals_spent"] == n == (
-                0 if not said else 1 if "the total of" in said[0] else int(said[0].split()[0]))
+                0 if not said else 1 if "the quota of" in said[0] else int(said[0].split()[0]))
         wait_until(agree, "what is spent to be called so")
 
     def until_spent(self, count, most, least=USED, begun=0):

@@ -78,14 +78,17 @@ unsigned show_spent_totals(const struct instance *inst, const char **first)
 
 void alarm_spent_totals(const struct instance *inst, json_t *alarms)
 {
-	const char *first = "";
+	const char *first = "",
+		   *lost = show_count_lost(inst) ? " here: a lost peer can hold more" : "";
 	unsigned n = show_spent_totals(inst, &first);
 
 	if (n == 1)
-		json_array_append_new(alarms, json_sprintf("the total of %s is spent", first));
+		json_array_append_new(
+			alarms, json_sprintf("the quota of %s is spent%s", first, lost));
 	else if (n)
-		json_array_append_new(alarms,
-			json_sprintf("%u totals are spent, that of %s the first one", n, first));
+		json_array_append_new(
+			alarms, json_sprintf("%u quotas are spent, that of %s the first one%s", n,
+					first, lost));
 }
 
 const char *show_action(enum action action)

@@ -164,6 +164,9 @@ alarm_fn alarm_datagrams_refused, alarm_etcd_away, alarm_etcd_fenced, alarm_etcd
  */
 unsigned show_spent_totals(const struct instance *inst, const char **first);
 
+/* Returns the number of peers that were alive since the start, and are lost. */
+unsigned show_count_lost(const struct instance *inst);
+
 /* Returns "waiting" of a worker. */
 json_t *show_waiting(struct instance *inst, unsigned worker);
 

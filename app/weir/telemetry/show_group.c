@@ -80,22 +80,35 @@ void alarm_peers_that_differ(const struct instance *inst, json_t *alarms)
 	}
 }
 
+/* A peer that has never sent anything since the start has an alarm of its own. */
+static bool is_lost(const struct instance *inst, unsigned i)
+{
+	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
+
+	return i != inst->config->gossip.self && peer && peer->known && !peer->alive &&
+	       !differs_silent(inst, i, control_now());
+}
+
+unsigned show_count_lost(const struct instance *inst)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < inst->config->gossip.n_roster; i++)
+		n += is_lost(inst, i);
+	return n;
+}
+
 void alarm_peers_lost(const struct instance *inst, json_t *alarms)
 {
 	const struct gossip_config *config = &inst->config->gossip;
+	const char *more = inst->commit ? ", with its parts of hard limits and quotas" : "";
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < config->n_roster; i++) {
-		const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
-		/* A peer that has never sent anything since the start has an alarm of its own. */
-		bool lost = i != config->self && peer && peer->known && !peer->alive &&
-			    !differs_silent(inst, i, control_now());
-
-		if (lost && n++ < PEERS_MOST)
+	for (unsigned i = 0; i < config->n_roster; i++)
+		if (is_lost(inst, i) && n++ < PEERS_MOST)
 			json_array_append_new(alarms,
-				json_sprintf("peer %s is lost: 1/%u of each soft limit is unused",
-					config->roster[i].name, config->n_roster));
-	}
+				json_sprintf("peer %s is lost: 1/%u of each soft limit is unused%s",
+					config->roster[i].name, config->n_roster, more));
 	if (n > PEERS_MOST)
 		json_array_append_new(alarms, json_sprintf("%u more peer%s lost", n - PEERS_MOST,
 						      n - PEERS_MOST == 1 ? " is" : "s are"));

@@ -120,7 +120,7 @@ TEST(test_rest)
 			(unsigned)rows[i].total, (unsigned)rows[i].rest, (unsigned)rows[i].left);
 		show_expect(show_ask(w, "/weir/quota", "day"), expected);
 		show_expect(show_ask(w, "/weir/health", NULL),
-			rows[i].spent ? "{'alarms': ['the total of day is spent'], '...': 0}"
+			rows[i].spent ? "{'alarms': ['the quota of day is spent'], '...': 0}"
 				      : "{'alarms': [], '...': 0}");
 		clock_ns += 20 * SECOND_NS;
 		look(w);

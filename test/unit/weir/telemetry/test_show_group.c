@@ -144,7 +144,8 @@ TEST(test_lost_peers)
 				++lost > 32)
 				continue;
 			json_array_append_new(alarms,
-				json_sprintf("peer %s is lost: 1/36 of each soft limit is unused",
+				json_sprintf("peer %s is lost: 1/36 of each soft limit is unused"
+					     ", with its parts of hard limits and quotas",
 					w->config->gossip.roster[i].name));
 		}
 		if (lost == 33)

@@ -438,14 +438,14 @@ TEST(test_spent)
 		show_ask(w, "/weir/health", NULL), "{'alarms': [], 'totals_spent': 0, " HEALTH "}");
 	w->config->policies[1].total++;
 	show_expect(show_ask(w, "/weir/health", NULL),
-		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
+		"{'alarms': ['the quota of two is spent'], 'totals_spent': 1, " HEALTH "}");
 	w->config->policies[0].total = UINT64_C(1000000000000);
 	show_expect(show_ask(w, "/weir/health", NULL),
-		"{'alarms': ['2 totals are spent, that of one the first one'], "
+		"{'alarms': ['2 quotas are spent, that of one the first one'], "
 		"'totals_spent': 2, " HEALTH "}");
 	w->config->policies[0].drawn = true; /* without a value from etcd */
 	show_expect(show_ask(w, "/weir/health", NULL),
-		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
+		"{'alarms': ['the quota of two is spent'], 'totals_spent': 1, " HEALTH "}");
 	w->config->policies[0].drawn = false;
 }
 
