@@ -169,7 +169,7 @@ const struct metric metrics[] = {
 
 	EACH("weir_peer_alive", GAUGE, "peers", "alive", "peer", 0,
 		"1 if the peer is active: it sent a message recently and receives ours"),
-	EACH("weir_peer_heard_seconds", GAUGE, "peers", "heard_ms_ago", "peer", MS,
+	EACH("weir_peer_silent_seconds", GAUGE, "peers", "silent_ms", "peer", MS,
 		"Time since the last message from the peer"),
 	EACH("weir_peer_restarts", COUNTER, "peers", "restarts", "peer", 0,
 		"Restarts of the peer that this limiter noticed"),

@@ -174,8 +174,8 @@ static json_t *drops_json(const struct boxes *now, const struct boxes *before)
 static json_t *peer_json(const json_t *peer, const char *by)
 {
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "name", copy_of(peer, "name"), "by", by,
-		"state", copy_of(peer, "state"), "heard_ms", copy_of(peer, "heard_ms_ago"),
-		"differs", copy_of(peer, "differs"), "ledger", copy_of(peer, "ledger"));
+		"state", copy_of(peer, "state"), "silent_ms", copy_of(peer, "silent_ms"), "differs",
+		copy_of(peer, "differs"), "ledger", copy_of(peer, "ledger"));
 }
 
 /* Adds the peers that are well, or those that are not, as seen by each limiter. */

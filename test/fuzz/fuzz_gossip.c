@@ -107,7 +107,7 @@ static void check_state(const struct world *w, unsigned i)
 		check(isfinite(sum.demand) && sum.demand >= 0);
 		check(sum.lost < N);
 		check(isfinite(enforced.most) && isfinite(enforced.now) && enforced.now >= 0);
-		check(enforced.unheard < N && enforced.at_ns <= w->now);
+		check(enforced.unreported < N && enforced.at_ns <= w->now);
 		if (w->estimator != GOSSIP_TREE) /* neighbours in a tree report for others */
 			check(sum.lost >= N - 1 - gossip_alive(w->g[i]));
 	}

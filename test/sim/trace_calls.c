@@ -29,7 +29,8 @@ static void digest_conserve_counters(const struct conserve *c)
 {
 	const struct conserve_counters *counters = conserve_counters(c);
 
-	trace_words(counters->messages_sent, counters->messages_heard, counters->statements_sent);
+	trace_words(
+		counters->messages_sent, counters->messages_received, counters->statements_sent);
 	for (unsigned i = 0; i < LEDGER_VERDICTS; i++)
 		trace_word(counters->verdicts[i]);
 	trace_words(counters->unknown, counters->differing, counters->malformed, counters->grants,
@@ -40,9 +41,9 @@ static void digest_budget_counters(const struct budget *b)
 {
 	const struct budget_counters *counters = budget_counters(b);
 
-	trace_words(counters->messages_sent, counters->messages_heard, counters->parts_sent,
-		counters->parts_heard, counters->unknown, counters->differing, counters->malformed,
-		counters->relinked);
+	trace_words(counters->messages_sent, counters->messages_received, counters->parts_sent,
+		counters->parts_received, counters->unknown, counters->differing,
+		counters->malformed, counters->relinked);
 	for (unsigned i = 0; i < budget_peers(b); i++) {
 		struct budget_peer peer = budget_peer(b, i);
 

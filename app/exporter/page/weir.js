@@ -454,7 +454,7 @@ function fillLimiters(limiters) {
 function fillPeers(peers) {
 	fill($("peers").tBodies[0], peers.map(one => ({key: `${one.name} ${one.by}`, cells: [
 		one.name, one.by, {text: one.state, style: one.state === "lost" ? "bad" : ""},
-		number(agoText(one.heard_ms)),
+		number(agoText(one.silent_ms)),
 		one.differs && one.differs.length ? {text: one.differs.join("; "), style: "bad"}
 			: one.state === "alive" ? "yes" : "–"]})), "no peers");
 }

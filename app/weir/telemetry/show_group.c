@@ -144,7 +144,7 @@ static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsi
 {
 	struct limiter_neighbour neighbour;
 	bool edge = limiter_neighbour(inst->limiter, i, &neighbour);
-	const char *state = !neighbour.has_reported                        ? "unheard"
+	const char *state = !neighbour.has_reported                        ? "silent"
 			    : neighbour.foreign                            ? "other"
 			    : book_identity_known(neighbour.peer_identity) ? "same"
 									   : "unknown";
@@ -187,7 +187,7 @@ static json_t *peer_json(const void *context, unsigned i)
 	if (!peer)
 		peer = &unwatched;
 	json = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "name", config->roster[i].name,
-		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
+		"address", address_json(&config->roster[i]), "state", state, "silent_ms",
 		age_ms(peer->known, peer->advanced_ns, now), "confirmed_ms_ago",
 		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
 		json_uint(peer->restarts), "implausible", json_uint(peer->implausible));

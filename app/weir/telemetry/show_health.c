@@ -199,7 +199,7 @@ static const struct {
 	{"pins_missing", alarm_pins},
 	{"peer_differs", alarm_peers_that_differ},
 	{"peer_lost", alarm_peers_lost},
-	{"peer_unheard", alarm_silent_peers},
+	{"peer_silent", alarm_silent_peers},
 	{"group", alarm_group},
 	{"datagrams_refused", alarm_datagrams_refused},
 	{"ledger_failing", alarm_ledger_failing},

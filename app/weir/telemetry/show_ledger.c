@@ -76,7 +76,7 @@ static json_t *edge_json(const void *context, unsigned i)
 	double time = policy_limit_s(of->policy);
 	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "peer",
 		of->inst->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
-		edge.in_use, "spare", edge.spare, "heard_ms_ago",
+		edge.in_use, "spare", edge.spare, "silent_ms",
 		age_ms(ledger->known, ledger->received_ns, of->now), "granted",
 		json_uint(ledger->granted), "received", json_uint(ledger->received));
 
@@ -170,7 +170,7 @@ static json_t *ledger_policy_json(const struct instance *inst, const char *param
 
 #define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
 static const struct show_field sent_fields[] = {
-	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(statements_sent), {0}};
+	NUMBER(messages_sent), NUMBER(messages_received), NUMBER(statements_sent), {0}};
 static const struct show_field received_fields[] = {
 	NUMBER(unknown), NUMBER(malformed), NUMBER(grants), NUMBER(adoptions), {0}};
 #undef NUMBER
@@ -180,7 +180,7 @@ static void add_counters(json_t *json, const struct conserve_counters *counters)
 	const uint64_t *verdicts = counters->verdicts;
 
 	show_fields(json, sent_fields, counters, NULL);
-	json_object_set_new(json, "statements_heard",
+	json_object_set_new(json, "statements_received",
 		json_pack("{s:o, s:o, s:o, s:o}", "news", json_uint(verdicts[LEDGER_NEWS]), "heard",
 			json_uint(verdicts[LEDGER_HEARD]), "old", json_uint(verdicts[LEDGER_OLD]),
 			"invalid", json_uint(verdicts[LEDGER_INVALID])));

@@ -105,9 +105,9 @@ static json_t *quota_policy_json(struct instance *inst, const char *name)
 }
 
 #define NUMBER(member) SHOW_FIELD(budget_counters, NUMBER, member)
-static const struct show_field counters_fields[] = {NUMBER(messages_sent), NUMBER(messages_heard),
-	NUMBER(parts_sent), NUMBER(parts_heard), NUMBER(unknown), NUMBER(differing),
-	NUMBER(malformed), {0}};
+static const struct show_field counters_fields[] = {NUMBER(messages_sent),
+	NUMBER(messages_received), NUMBER(parts_sent), NUMBER(parts_received), NUMBER(unknown),
+	NUMBER(differing), NUMBER(malformed), {0}};
 #undef NUMBER
 
 void alarm_wall_clock(const struct instance *inst, json_t *alarms)

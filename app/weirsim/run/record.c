@@ -208,16 +208,17 @@ void overshoot_check(struct sim *sim, const struct node *node, unsigned p)
 	double rounding = ROUNDING * policy_rate(&sim->scenario->group.policies[p]);
 	struct truth *truth = &sim->truth[p];
 	double sum = over.known ? true_sum(truth, node_time(sim, node, over.at_ns)) : -1;
-	double unheard = fmax(over.unheard_most, over.unheard * sim->in_force[p].most_ever);
+	double unreported = fmax(
+		over.unreported_most, over.unreported * sim->in_force[p].most_ever);
 
 	if (sum < 0)
 		return;
 	/* A peer without a report can have another limit. */
-	if (over.bound + unheard < sum - rounding)
+	if (over.bound + unreported < sum - rounding)
 		record_problem(sim, "limiter %u, policy %u: %.0f bytes/s are enforced, bound %.0f",
-			node->index, p, sum, over.bound + unheard);
+			node->index, p, sum, over.bound + unreported);
 	truth->bounds++;
-	if (over.unheard > 0)
+	if (over.unreported > 0)
 		return;
 	truth->complete++;
 	truth->sum_of_bounds += over.bound;

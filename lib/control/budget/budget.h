@@ -83,7 +83,7 @@ struct budget_params {
 };
 
 struct budget_counters {
-	uint64_t messages_sent, messages_heard, parts_sent, parts_heard;
+	uint64_t messages_sent, messages_received, parts_sent, parts_received;
 	uint64_t unknown;   /* parts about policies that we do not have, or other periods */
 	uint64_t differing; /* parts with other terms: rejected */
 	uint64_t malformed; /* messages */

@@ -238,7 +238,7 @@ static void receive_part(struct budget *b, unsigned edge, const struct tree_head
 	struct unit_account *a;
 	uint64_t period, id, check;
 
-	b->counters.parts_heard++;
+	b->counters.parts_received++;
 	if (!read_part(at, &id, &check, &message)) {
 		b->counters.malformed++;
 		book_invalid(&b->book, edge);
@@ -305,7 +305,7 @@ int budget_receive(struct budget *b, unsigned from, uint64_t now_ns, const uint8
 	b->counters.malformed += ret == -EBADMSG;
 	if (ret)
 		return ret;
-	b->counters.messages_heard++;
+	b->counters.messages_received++;
 	tree_receive(b, edge, &header, now_ns);
 	for (const uint8_t *at = buf + HEAD; at < buf + len; at += PART)
 		receive_part(b, edge, &header, now_ns, at);

@@ -120,7 +120,7 @@ struct conserve_params {
 };
 
 struct conserve_counters {
-	uint64_t messages_sent, messages_heard, statements_sent;
+	uint64_t messages_sent, messages_received, statements_sent;
 	uint64_t verdicts[LEDGER_VERDICTS]; /* statements by verdict */
 	uint64_t unknown;                   /* statements about policies that we do not have */
 	uint64_t differing;                 /* statements with other terms: rejected */

@@ -474,7 +474,7 @@ int conserve_receive(
 	ret = book_read_head(
 		&c->book, edge, conserve_is_kind(kind) ? kind : CONSERVE_MESSAGE, buf, len);
 	if (ret == 0) {
-		c->counters.messages_heard++;
+		c->counters.messages_received++;
 		c->links[edge].received_ns = now_ns;
 		if (kind == CONSERVE_DIGEST)
 			ret = receive_digest(c, edge, now_ns, buf, len);

@@ -289,7 +289,7 @@ static double report_most(const struct limit_report *report, uint64_t at_ns)
 
 struct gossip_enforced gossip_enforced(const struct gossip *g, unsigned policy)
 {
-	struct gossip_enforced sum = {.unheard = g->roster->n - 1};
+	struct gossip_enforced sum = {.unreported = g->roster->n - 1};
 	const struct limit_report *row;
 	struct limit_report own;
 	uint64_t least;
@@ -314,7 +314,7 @@ struct gossip_enforced gossip_enforced(const struct gossip *g, unsigned policy)
 
 		if (most < 0)
 			continue;
-		sum.unheard--;
+		sum.unreported--;
 		sum.most += most;
 		sum.now += row[i].most[0];
 	}

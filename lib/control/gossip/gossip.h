@@ -216,10 +216,10 @@ bool gossip_reported_sum(
 
 /* Sums of local limits, bytes per second, over this limiter and the peers with reports. */
 struct gossip_enforced {
-	uint64_t at_ns;   /* newest moment that all active peers have reports of; 0: none */
-	double most;      /* the sum at that moment was not larger */
-	double now;       /* sum of the newest reports: an estimate */
-	unsigned unheard; /* peers without a report of that moment: they are in neither sum */
+	uint64_t at_ns;      /* newest moment that all active peers have reports of; 0: none */
+	double most;         /* the sum at that moment was not larger */
+	double now;          /* sum of the newest reports: an estimate */
+	unsigned unreported; /* peers without a report of that moment: they are in neither sum */
 };
 
 /* Returns the sums at the last tick. `tree` and `push-sum` have none. */

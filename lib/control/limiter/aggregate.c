@@ -194,8 +194,8 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *l, unsigned pol
 		.at_ns = sum.at_ns,
 		.bound = sum.most,
 		.estimate = sum.now,
-		.unheard = sum.unheard,
-		.unheard_most = sum.unheard * limiter_policy_rate(&a->policy),
+		.unreported = sum.unreported,
+		.unreported_most = sum.unreported * limiter_policy_rate(&a->policy),
 	};
 }
 

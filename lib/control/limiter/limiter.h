@@ -197,10 +197,10 @@ struct limiter_view {
 struct limiter_overshoot {
 	bool known;          /* false for a hard limit, and with an estimator without reports */
 	uint64_t at_ns;      /* a moment not long ago, by the clock of all calls */
-	double bound;        /* the sum at that moment was not larger, without unheard peers */
+	double bound;        /* the sum at that moment was not larger, without unreported peers */
 	double estimate;     /* sum of the newest reports */
-	unsigned unheard;    /* peers without a report of that moment */
-	double unheard_most; /* their sum was not larger: the limit for each */
+	unsigned unreported; /* peers without a report of that moment */
+	double unreported_most; /* their sum was not larger: the limit for each */
 };
 
 struct limiter;

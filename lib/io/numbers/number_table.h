@@ -159,12 +159,12 @@
 	X(estimate, RATE, GAUGE, OVERSHOOT, ALL, "overshoot.estimate", SHOWN,                      \
 		"group enforces about", "", now->over.estimate,                                    \
 		"Estimate of the sum of the local limits of these limiters")                       \
-	X(peers_unheard, COUNT, GAUGE, OVERSHOOT, ALL, "overshoot.peers_unheard", HIDDEN,          \
-		"peers unheard", "", now->over.unheard,                                            \
+	X(peers_unreported, COUNT, GAUGE, OVERSHOOT, ALL, "overshoot.peers_unreported", HIDDEN,    \
+		"peers without report", "", now->over.unreported,                                  \
 		"Peers without a recent report: each can enforce up to the whole limit")           \
-	X(unheard, RATE, GAUGE, OVERSHOOT, DETAIL, "overshoot.unheard", HIDDEN,                    \
-		"they enforce at most", "", now->over.unheard_most,                                \
-		"Upper bound of the rate that unheard peers enforce: the limit for each")          \
+	X(unreported, RATE, GAUGE, OVERSHOOT, DETAIL, "overshoot.unreported", HIDDEN,              \
+		"they enforce at most", "", now->over.unreported_most,                             \
+		"Upper bound of the rate that peers without a report enforce: the limit for each") \
 	/* Demand. */                                                                              \
 	X(demand, RATE, GAUGE, ALWAYS, ALL, "demand", SHOWN, "demand here", "DEMAND",              \
 		now->view.demand, "Demand at this limiter")                                        \
@@ -368,16 +368,19 @@
  * Previous names, which work until the next release: X(stem, unit, kind, applies, previous stem of
  * the column, of the metric) and X(stem, unit, previous path).
  */
-#define POLICY_COLUMNS_PREVIOUS(X)                                           \
-	X(quota, UNITS, GAUGE, QUOTA, "total", "budget")                     \
-	X(quota_remaining, UNITS, GAUGE, QUOTA_KNOWN, "left", "budget_left") \
-	X(quota_used, UNITS, GAUGE, QUOTA, "spent", "budget_spent")          \
-	X(quota_prefetched, UNITS, GAUGE, QUOTA, "prefetched", "budget_prefetched")
+#define POLICY_COLUMNS_PREVIOUS(X)                                                  \
+	X(quota, UNITS, GAUGE, QUOTA, "total", "budget")                            \
+	X(quota_remaining, UNITS, GAUGE, QUOTA_KNOWN, "left", "budget_left")        \
+	X(quota_used, UNITS, GAUGE, QUOTA, "spent", "budget_spent")                 \
+	X(quota_prefetched, UNITS, GAUGE, QUOTA, "prefetched", "budget_prefetched") \
+	X(peers_unreported, COUNT, GAUGE, OVERSHOOT, "peers_unheard", "peers_unheard")
 
 #define POLICY_PATHS_PREVIOUS(X)                              \
 	X(trial_passed, PACKETS, "trial.would_pass.packets")  \
 	X(trial_passed, VOLUME, "trial.would_pass.*")         \
 	X(trial_dropped, PACKETS, "trial.would_drop.packets") \
-	X(trial_dropped, VOLUME, "trial.would_drop.*")
+	X(trial_dropped, VOLUME, "trial.would_drop.*")        \
+	X(peers_unreported, COUNT, "overshoot.peers_unheard") \
+	X(unreported, RATE, "overshoot.unheard")
 
 #endif

@@ -240,7 +240,7 @@ TEST(test_formats)
 {
 	static const char document[] =
 		"{\"up\": true, \"took_s\": 0.25, \"process\": {\"version\": \"9\"}, "
-		"\"drops\": {\"limit\": 3}, \"peers\": [{\"name\": \"b\", \"heard_ms_ago\": 1500, "
+		"\"drops\": {\"limit\": 3}, \"peers\": [{\"name\": \"b\", \"silent_ms\": 1500, "
 		"\"alive\": false}], " COLUMNS ", \"policies\": ["
 		"[\"p\", \"bytes\", 125000, 4, 400], [\"q\", \"packets\", 1.667, 5, 5], "
 		"[\"r\", \"flows\", null, 6, 7]]}";
@@ -264,7 +264,7 @@ TEST(test_formats)
 	assert_non_null(strstr(open, "\n# TYPE weir_scrape_duration_seconds gauge\n"
 				     "# UNIT weir_scrape_duration_seconds seconds\n"
 				     "weir_scrape_duration_seconds{limiter=\"l\"} 0.25\n"));
-	assert_non_null(strstr(open, "weir_peer_heard_seconds{limiter=\"l\",peer=\"b\"} 1.5\n"));
+	assert_non_null(strstr(open, "weir_peer_silent_seconds{limiter=\"l\",peer=\"b\"} 1.5\n"));
 	assert_non_null(strstr(open, "weir_peer_alive{limiter=\"l\",peer=\"b\"} 0\n"));
 	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
 }

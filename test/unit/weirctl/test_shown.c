@@ -96,9 +96,9 @@ static const struct view_case {
 		" 'error': 'disk', 'epoch': 4, 'began_without_memory': false,"
 		" 'recovering_policies': 5, 'rounds': 15, 'failures': 1, 'last_round_ms': 12.5,"
 		" 'longest_round_ms': 49.5, 'lease_ms': 5000, 'expired': 2, 'messages_sent': 16,"
-		" 'messages_heard': 12, 'malformed': 1, 'grants': 2, 'adoptions': 3,"
+		" 'messages_received': 12, 'malformed': 1, 'grants': 2, 'adoptions': 3,"
 		" 'each': [{'name': 'p', 'limit_bps': 1e7}]}",
-		false, "||", "|epoch|rounds|messages_sent|messages_heard|"},
+		false, "||", "|epoch|rounds|messages_sent|messages_received|"},
 	{"ledger",
 		"{'name': 'p', 'limit_bps': 1e7, 'share_bps': 5e6, 'balance_bps': 4e6,"
 		" 'usable_bps': 3e6, 'usable_for_ms': 4860, 'free_bps': 2e6, 'in_flight_bps': 1e6,"

@@ -198,10 +198,10 @@ TEST(test_counts)
 	run_budget_group(g, 5 * MS);
 	assert_int_equal(g->queued, 0);
 	assert_true(a->messages_sent > 0 && a->parts_sent > 0);
-	assert_int_equal(a->messages_sent, b->messages_heard);
-	assert_int_equal(b->messages_sent, a->messages_heard);
-	assert_int_equal(a->parts_sent, b->parts_heard);
-	assert_int_equal(b->parts_sent, a->parts_heard);
+	assert_int_equal(a->messages_sent, b->messages_received);
+	assert_int_equal(b->messages_sent, a->messages_received);
+	assert_int_equal(a->parts_sent, b->parts_received);
+	assert_int_equal(b->parts_sent, a->parts_received);
 	assert_int_equal(a->malformed + a->unknown + a->differing, 0);
 	assert_int_equal(a->relinked, 1);
 }

@@ -381,7 +381,7 @@ TEST(test_news_and_counts)
 	assert_int_equal(conserve_next_news(g->nodes[0].c), 1);
 	for (unsigned i = 0; i < 2; i++) {
 		sent += conserve_counters(g->nodes[i].c)->messages_sent;
-		heard += conserve_counters(g->nodes[i].c)->messages_heard;
+		heard += conserve_counters(g->nodes[i].c)->messages_received;
 	}
 	assert_true(sent > 10);
 	assert_int_equal(sent, heard);

@@ -991,7 +991,7 @@ static void check_reports(
 				assert_int_equal(sum.at_ns, 0);
 				continue;
 			}
-			assert_int_equal(sum.unheard, 0);
+			assert_int_equal(sum.unreported, 0);
 			assert_true(sum.at_ns > since_ns);
 			assert_true(fabs(sum.now - group->n * rates[p]) < 1e-3 * rates[p]);
 		}

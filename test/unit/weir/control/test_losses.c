@@ -269,7 +269,7 @@ TEST_WITH(test_datagrams, wait_long, NULL)
 }
 
 /* A peer has five seconds to send a message: four, and the timeout of gossip. */
-TEST_WITH(test_unheard, wait_long, NULL)
+TEST_WITH(test_silent, wait_long, NULL)
 {
 	struct differs differs;
 	uint64_t now = 1000 * SECOND_NS;

@@ -166,7 +166,7 @@ TEST(test_membership)
 	static const struct {
 		int64_t until, now;
 		uint64_t span;
-		bool unheard;
+		bool silent;
 	} rows[] = {
 		{1000, 999, 500, false}, {1000, 1000, 500, true}, {1000, 1001, 500, true},
 		{1000, 1000000, 500, true}, {1000, 501, 500, false},
@@ -182,7 +182,7 @@ TEST(test_membership)
 		expiry_init(&membership, (uint64_t)rows[i].until, rows[i].span);
 		world.worker->own.silent = 77;
 		expire_membership(world.worker, (uint64_t)rows[i].now);
-		assert_int_equal(world.worker->own.silent, rows[i].unheard ? rows[i].until : 0);
+		assert_int_equal(world.worker->own.silent, rows[i].silent ? rows[i].until : 0);
 	}
 	world.worker->membership = NULL;
 	close_world(&world);

@@ -706,7 +706,7 @@ static bool conform_later(struct instance *inst)
 }
 
 /* Only control stalls for longer than the timeout of the peers. Workers slow down like CPUs. */
-TEST_WITH(test_workers_unheard, forget_before, NULL)
+TEST_WITH(test_workers_silent, forget_before, NULL)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 125000};
 	uint64_t now = tick_now();

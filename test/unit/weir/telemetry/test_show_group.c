@@ -107,13 +107,13 @@ TEST(test_peer)
 	peer->key = 0xabc;
 	peer->unreadable = 6;
 	show_expect(show_ask(w, "/weir/peers", "2"),
-		"{'peers': [{'name': 'l2', 'state': 'alive', 'heard_ms_ago': 1500, "
+		"{'peers': [{'name': 'l2', 'state': 'alive', 'silent_ms': 1500, "
 		"'confirmed_ms_ago': 2500, 'restarts': 3, 'implausible': 4, 'format': 5, 'key': "
 		"'00000abc', 'unreadable_format': 6, '...': 0}], 'timeout_ms': 1000, 'sealed': "
 		"false, '...': 0}");
 	peer->known = peer->alive = peer->confirmed = false;
 	show_expect(show_ask(w, "/weir/peers", "2"),
-		"{'peers': [{'state': 'lost', 'heard_ms_ago': null, 'confirmed_ms_ago': null, "
+		"{'peers': [{'state': 'lost', 'silent_ms': null, 'confirmed_ms_ago': null, "
 		"'...': 0}], '...': 0}");
 	w->config->gossip.n_key_files = 1;
 	show_expect(show_ask(w, "/weir/peers", "2"), "{'sealed': true, '...': 0}");

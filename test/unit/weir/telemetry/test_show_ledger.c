@@ -159,8 +159,7 @@ TEST_WITH(test_amounts, wait_long, NULL)
 	expect_number(
 		first, "promised_bps", 8.0 * (double)(edge.ledger.locked - edge.ledger.granted));
 	expect_number(first, "inherited_bps", 8.0 * (double)edge.ledger.inherited);
-	expect_number(
-		first, "heard_ms_ago", (double)((clock_ns - edge.ledger.received_ns) / MS_NS));
+	expect_number(first, "silent_ms", (double)((clock_ns - edge.ledger.received_ns) / MS_NS));
 	show_expect(json_incref(first),
 		"{'peer': 'peer', 'alive': true, 'in_use': true, 'spare': false, '...': 0}");
 	json_decref(reply);

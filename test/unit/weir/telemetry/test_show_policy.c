@@ -85,8 +85,8 @@ static const struct show_row of_policies[] = {
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
 		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', "
-		"'peers_unheard': 1, "
-		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': "
+		"'peers_unreported': 1, 'peers_unheard': 1, 'unheard_bps': 8000000, "
+		"'bound_bps': '*', 'estimate_bps': 4000000, 'unreported_bps': 8000000}, 'loans': "
 		"{'lent_bytes': 0, 'borrowed_bytes': 0}, "
 		"'sources': null, 'shape': null, 'slo': null, 'classes': null, "
 		"'fallback': null, 'quota': null, 'trial': null, '...': 0}"},
@@ -176,12 +176,12 @@ static const struct show_row of_ledgers[] = {
 		"'neighbours_of_other_ledgers': 0, 'messages_of_other_ledgers': 0, "
 		"'invalid_statements': 0, 'colliding_statements': 0, 'lease_ms': 5000, "
 		"'expired': 0, 'control_late': 0, 'unused_records': 0, 'unused': [], "
-		"'messages_sent': 0, 'messages_heard': 0, 'statements_sent': 0, "
-		"'statements_heard': {'news': 0, 'heard': 0, 'old': 0, 'invalid': 0}, "
+		"'messages_sent': 0, 'messages_received': 0, 'statements_sent': 0, "
+		"'statements_received': {'news': 0, 'heard': 0, 'old': 0, 'invalid': 0}, "
 		"'unknown': 0, 'malformed': 0, 'grants': 0, 'adoptions': 0}"},
 	{"/weir/ledger", "held",
 		"{'total': 1, 'start': 0, 'next': null, 'edges': [{'peer': 'two', 'alive': true, "
-		"'in_use': false, 'spare': false, 'heard_ms_ago': null, 'granted': 0, "
+		"'in_use': false, 'spare': false, 'silent_ms': null, 'granted': 0, "
 		"'received': 0, 'in_flight_bps': 0, 'promised_bps': 0, 'inherited_bps': 0}], "
 		"'name': 'held', 'limit_bps': 8000000, 'share_bps': 4000000, "
 		"'balance_bps': 4000000, 'usable_bps': 0, 'usable_for_ms': null, "
@@ -191,8 +191,8 @@ static const struct show_row of_ledgers[] = {
 	{"/weir/ledger", "plain", NULL},
 	{"/weir/ledger", "nobody", NULL},
 	{"/weir/quota", NULL,
-		"{'quotas': 2, 'messages_sent': 0, 'messages_heard': 0, 'parts_sent': 0, "
-		"'parts_heard': 0, 'unknown': 0, 'differing': 0, 'malformed': 0, "
+		"{'quotas': 2, 'messages_sent': 0, 'messages_received': 0, 'parts_sent': 0, "
+		"'parts_received': 0, 'unknown': 0, 'differing': 0, 'malformed': 0, "
 		"'clock': 'waits', 'clock_ms': '*', 'clock_time': null, 'clock_apart_ms': 0.0, "
 		"'clock_synchronised': false, 'clock_steps': 0, 'clock_followed': 0}"},
 	{"/weir/quota", "total",
@@ -227,7 +227,7 @@ static const struct show_row after_proof[] = {
 };
 
 #define SILENT                                                                              \
-	"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'implausible': 0, " \
+	"'silent_ms': null, 'confirmed_ms_ago': null, 'restarts': 0, 'implausible': 0, "    \
 	"'invalid_statements': 0, 'format': null, 'key': null, 'unreadable_format': null, " \
 	"'refused': 0, 'refused_as': null, 'refused_ms_ago': null, "                        \
 	"'compared_ms_ago': null, 'differs': null, 'differs_ms': null"
@@ -251,7 +251,7 @@ static const struct show_row of_the_box[] = {
 		"{'total': 2, 'start': 0, 'next': null, 'peers': [{'name': 'test', "
 		"'address': '127.5.1.1:7946', 'state': 'self', 'ledger': null, " SILENT "}, "
 		"{'name': 'two', 'address': '127.6.1.1:7946', 'state': 'lost', "
-		"'ledger': 'unheard', " SILENT "}], 'alive': 0, 'timeout_ms': 1000, 'keys': [], "
+		"'ledger': 'silent', " SILENT "}], 'alive': 0, 'timeout_ms': 1000, 'keys': [], "
 		"'identities': 'none', 'sealed': false}"},
 	{"/weir/peers", "1",
 		"{'total': 2, 'start': 1, 'peers': [{'name': 'two', '...': 0}], '...': 0}"},
@@ -388,9 +388,9 @@ TEST(test_budget_counters)
 
 	c = (struct budget_counters *)(uintptr_t)budget_counters(limiter_budget(w->inst.limiter));
 	*c = (struct budget_counters){.messages_sent = 1,
-		.messages_heard = 2,
+		.messages_received = 2,
 		.parts_sent = 3,
-		.parts_heard = 4,
+		.parts_received = 4,
 		.unknown = 5,
 		.differing = 6,
 		.malformed = 7,
@@ -409,8 +409,8 @@ TEST(test_budget_counters)
 	ms = json_number_value(json_object_get(reply, "clock_time"));
 	assert_true(ms >= 1800000000 && ms < 1800003600);
 	show_expect(reply,
-		"{'quotas': 1, 'messages_sent': 1, 'messages_heard': 2, 'parts_sent': 3, "
-		"'parts_heard': 4, 'unknown': 5, 'differing': 6, 'malformed': 7, 'clock': "
+		"{'quotas': 1, 'messages_sent': 1, 'messages_received': 2, 'parts_sent': 3, "
+		"'parts_received': 4, 'unknown': 5, 'differing': 6, 'malformed': 7, 'clock': "
 		"'follows the group', 'clock_ms': '*', 'clock_time': '*', 'clock_apart_ms': -2.5, "
 		"'clock_synchronised': true, 'clock_steps': 9, 'clock_followed': 10}");
 	show_expect(show_ask(w, "/weir/tree", NULL), "{'relinked': 8, '...': 0}");

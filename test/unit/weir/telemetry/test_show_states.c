@@ -220,7 +220,7 @@ TEST(test_neighbours)
 		struct book_link link;
 		const char *expected;
 	} rows[] = {
-		{{.peer_identity = {1, 2}}, "'ledger': 'unheard', 'invalid_statements': 0"},
+		{{.peer_identity = {1, 2}}, "'ledger': 'silent', 'invalid_statements': 0"},
 		{{.has_reported = true, .peer_identity = {1, 2}, .invalid = 3},
 			"'ledger': 'other', 'other_ledger': '00000000000000010000000000000002', "
 			"'invalid_statements': 3"},
@@ -255,14 +255,14 @@ TEST(test_unwatched)
 
 	show_expect(show_ask(w, "/weir/peers", NULL),
 		"{'peers': [{'state': 'self', '...': 0}, {'state': 'unwatched', 'ledger': null, "
-		"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'format': null, "
+		"'silent_ms': null, 'confirmed_ms_ago': null, 'restarts': 0, 'format': null, "
 		"'key': null, '...': 0}, {'state': 'unwatched', '...': 0}], 'identities': 'none', "
 		"'...': 0}");
 	w->inst.receives_since_ns = clock_ns - 1000 * SECOND_NS;
 	expect_alarms(w, "");
 }
 
-TEST(test_unheard)
+TEST(test_silent)
 {
 #define SILENT(name) "'no gossip from " name " since the start: check its process, address and key'"
 	WORLD(w, POLICY, .group = 3);
