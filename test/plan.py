@@ -45,7 +45,8 @@ SHARES = 3
 
 # Simulations, the longest first. They can run when `build` is built.
 SIMULATIONS = (
-    ("sim/gdrl", "sim/adaptor", "sim/penalty", "sim/live", "sim/overshoot", "sim/dead"),
+    ("model/members", "sim/gdrl", "sim/adaptor", "sim/penalty", "sim/live", "sim/overshoot",
+     "sim/dead"),
     ("sim/figures", "sim/torture", "sim/hierarchy"),
     ("sim/brokers", "model/run", "sim/sweep", "sim/tables"),
     ("sim/weirsim", "sim/replay", "sim/evaluation", "sim/models", "sim/totals"),

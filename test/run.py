@@ -479,6 +479,8 @@ def long_tests(chosen, result):
     commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
     commands["net/versions"] = [*PYTHON, os.path.join(ROOT, "test", "net", "versions.py")]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
+    commands["model/members"] = [*PYTHON, os.path.join(ROOT, "test", "model", "members.py"),
+                                 "--long"]
     commands["build/hierarchy"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "hierarchy.py"),
                                    "--seeds", "20"]
     for name in plan.FEWER:
