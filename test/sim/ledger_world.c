@@ -6,6 +6,10 @@
  * at every point of saving, and restarts with the newest durable record or without one. Ledgers
  * grant, promise, inherit, spend and change shares. One seed is one run.
  *
+ * On request limiters join. A joiner has a share of 0. Each limiter has a set of joiners, which
+ * it reports to others, and an edge to each of them. Its set is complete when all
+ * members of it have reported the same one. A limiter that loses its memory can lose its set, too.
+ *
  * The world computes the true state of each ledger. For a running one it is the ledger's own state,
  * and for one that is down its newest durable record. For one without memory it is the neighbours'
  * state of their edges to it. After every step it checks:
@@ -49,8 +53,13 @@ struct node {
 	struct ledger *l; /* NULL: it is down */
 	bool lost;        /* its memory is lost, and not yet restored by neighbours */
 	unsigned n_edges;
-	unsigned peer[N_MAX];  /* neighbour at the end of each edge */
-	unsigned there[N_MAX]; /* number of the edge at that end */
+	unsigned n_first;     /* edges that it had at the start of the world */
+	unsigned peer[N_MAX]; /* neighbour at the end of each edge */
+	bool joined;
+	bool virgin;          /* joined, and its first recovery has not ended */
+	uint32_t set;         /* joiners, a bit for each node */
+	uint32_t sets[N_MAX]; /* newest set that each node has reported to this start */
+	bool reported[N_MAX]; /* one has */
 	uint32_t friend;
 	uint64_t share;
 	uint64_t clock; /* at tick 0 */
@@ -63,14 +72,14 @@ struct node {
 };
 
 struct flight {
-	unsigned to, edge;
+	unsigned from, to;
 	uint8_t bytes[LEDGER_STATEMENT_BYTES];
 };
 
 struct world {
 	uint64_t seed, step, tick;
-	struct prng prng;
-	unsigned n;
+	struct prng prng, joiner; /* joins are drawn from a generator of their own */
+	unsigned n, n_first;      /* n_first: without joiners */
 	struct node nodes[N_MAX];
 	struct flight flying[FLYING], late[LATE]; /* late: repeated much later */
 	unsigned n_flying;
@@ -78,10 +87,11 @@ struct world {
 	uint32_t drift_ppm;
 	bool units; /* no lease, and units are spent */
 	bool debts; /* debts can arise */
-	bool crashes, forgets, splits;
+	bool crashes, forgets, splits, joins;
+	bool reports;  /* nodes report their sets now */
 	unsigned loss; /* in 100 */
 	unsigned side[N_MAX];
-	uint64_t adoptions, memory_losses, news, invalid;
+	uint64_t adoptions, memory_losses, news, invalid, joined;
 	bool failed;
 };
 
@@ -123,6 +133,16 @@ static uint64_t random_amount(struct world *w, uint64_t most)
 	}
 }
 
+/* Returns the number of the edge to a peer, or n_edges. */
+static unsigned edge_between(const struct node *node, unsigned peer)
+{
+	unsigned e = 0;
+
+	while (e < node->n_edges && node->peer[e] != peer)
+		e++;
+	return e;
+}
+
 static void books_of(const struct node *node, struct books *books)
 {
 	books->balance = ledger_balance(node->l);
@@ -142,17 +162,32 @@ static void books_of_lost(
 	int64_t balance = (int64_t)node->share;
 
 	*books = (struct books){.share = node->share};
-	for (unsigned e = 0; e < node->n_edges; e++) {
-		const struct ledger_view *other = &all[node->peer[e]].edges[node->there[e]];
+	for (unsigned k = 0; k < w->n; k++) {
+		const struct node *peer = &w->nodes[k];
+		unsigned there = edge_between(peer, i), e = edge_between(node, k);
+		const struct ledger_view *other = &all[k].edges[there];
 
-		if (w->nodes[node->peer[e]].lost)
+		if (peer->lost || there == peer->n_edges)
 			continue;
+		balance += (int64_t)other->granted - (int64_t)other->received;
+		if (e == node->n_edges)
+			continue; /* the edge is lost, too */
 		books->edges[e].granted = other->received;
 		books->edges[e].locked = other->received;
 		books->edges[e].received = other->granted;
-		balance += (int64_t)other->granted - (int64_t)other->received;
 	}
 	books->balance = balance;
+}
+
+/* Returns the amount that node i has received over an edge of its peer. */
+static uint64_t received_over(const struct world *w, const struct books *all, unsigned i,
+	const struct ledger_view *edge, unsigned peer)
+{
+	unsigned there = edge_between(&w->nodes[i], peer);
+
+	if (there < w->nodes[i].n_edges)
+		return all[i].edges[there].received;
+	return w->nodes[i].lost ? edge->granted : 0;
 }
 
 static void true_books(const struct world *w, struct books *all)
@@ -181,7 +216,7 @@ static void check_books(struct world *w, const struct books *all)
 		shares += all[i].share;
 		for (unsigned e = 0; e < node->n_edges; e++) {
 			const struct ledger_view *mine = &all[i].edges[e];
-			uint64_t taken = all[node->peer[e]].edges[node->there[e]].received;
+			uint64_t taken = received_over(w, all, node->peer[e], mine, i);
 
 			sum += (__int128)mine->granted - taken;
 			if (taken > mine->locked && !node->lost)
@@ -213,17 +248,17 @@ static uint64_t debt_of(const struct books *books, unsigned n_edges)
  * Promised amounts can have been inherited; if debts can arise, the promiser can have used them,
  * too.
  */
-static uint64_t debt_of_lost(
-	const struct world *w, const struct node *node, const struct books *all)
+static uint64_t debt_of_lost(const struct world *w, unsigned i, const struct books *all)
 {
-	__int128 left = node->share;
+	__int128 left = w->nodes[i].share;
 
-	for (unsigned e = 0; e < node->n_edges; e++) {
-		const struct node *other = &w->nodes[node->peer[e]];
-		const struct ledger_view *its = &all[node->peer[e]].edges[node->there[e]];
-		const struct ledger_view *told = &other->told_books.edges[node->there[e]];
+	for (unsigned k = 0; k < w->n; k++) {
+		const struct node *other = &w->nodes[k];
+		unsigned there = edge_between(other, i);
+		const struct ledger_view *its = &all[k].edges[there];
+		const struct ledger_view *told = &other->told_books.edges[there];
 
-		if (!other->lost)
+		if (there < other->n_edges && !other->lost)
 			left += (__int128)(w->debts ? smaller_amount(its->granted, told->granted)
 						    : smaller_amount(its->locked, told->locked)) -
 				its->received;
@@ -249,7 +284,7 @@ static void check_sums(struct world *w, const struct books *all)
 
 		shares += all[i].share;
 		spend += all[i].spent;
-		debts += node->lost ? debt_of_lost(w, node, all) : debt_of(&all[i], node->n_edges);
+		debts += node->lost ? debt_of_lost(w, i, all) : debt_of(&all[i], node->n_edges);
 		if (!node->l)
 			continue;
 		usable += ledger_usable(node->l, node_local_time(w, node), NULL);
@@ -285,15 +320,18 @@ static void start_ledger_node(struct world *w, struct node *node, bool recoverin
 	struct ledger_params params = {
 		.share = node->share,
 		.n_edges = node->n_edges,
+		.n_added = node->n_edges - node->n_first,
 		.friend = node->friend,
 		.lease_ns = w->units ? 0 : LEASE,
 		.drift_ppm = w->drift_ppm,
 		.epoch = ++w->epoch,
 		.word = (uint32_t)prng_next(&w->prng) | 1,
 		.recovering = recovering,
+		.incomplete = w->joins,
 	};
 	int ret;
 
+	memset(node->reported, 0, sizeof(node->reported));
 	/* Clocks start anywhere, also before that of the last start. */
 	node->clock = prng_next(&w->prng) >> 4;
 	node->clock >>= ledger_rand_below(w, 30);
@@ -375,35 +413,42 @@ static void tell_ledger_edge(struct world *w, unsigned i, unsigned e)
 	if (w->side[i] != w->side[node->peer[e]] || ledger_chance(w, w->loss))
 		return;
 	f = &w->flying[w->n_flying < FLYING ? w->n_flying++ : ledger_rand_below(w, FLYING)];
+	f->from = i;
 	f->to = node->peer[e];
-	f->edge = node->there[e];
 	ledger_statement_write(&s, f->bytes);
 	if (ledger_chance(w, 10))
 		w->late[ledger_rand_below(w, LATE)] = *f;
 }
 
+/* Notes the end of a recovery. */
+static void end_ledger_loss(struct world *w, struct node *node)
+{
+	if (!node->lost || ledger_recovering(node->l))
+		return;
+	w->memory_losses += !node->virgin;
+	w->joined += node->virgin;
+	node->lost = node->virgin = false;
+	books_of(node, &node->told_books);
+}
+
 static void hear_ledger_flight(struct world *w, const struct flight *f)
 {
 	struct node *node = &w->nodes[f->to];
+	unsigned edge = edge_between(node, f->from);
 	struct ledger_statement s;
 	enum ledger_verdict verdict;
 
-	if (!node->l)
+	if (!node->l || edge == node->n_edges)
 		return;
 	if (ledger_statement_read(&s, f->bytes, sizeof(f->bytes))) {
 		complain_ledger_world(w, "a statement that cannot be read", 1, 0);
 		return;
 	}
-	verdict = ledger_receive(node->l, f->edge, node_local_time(w, node), &s);
+	verdict = ledger_receive(node->l, edge, node_local_time(w, node), &s);
 	w->news += verdict == LEDGER_NEWS;
 	if (verdict == LEDGER_INVALID || verdict == LEDGER_DENIED)
-		complain_ledger_world(
-			w, "a statement that is not accepted, from", node->peer[f->edge], -1);
-	if (node->lost && !ledger_recovering(node->l)) {
-		node->lost = false;
-		w->memory_losses++;
-		books_of(node, &node->told_books);
-	}
+		complain_ledger_world(w, "a statement that is not accepted, from", f->from, -1);
+	end_ledger_loss(w, node);
 }
 
 /* Delivers any message in flight, in any order; it can be repeated later. */
@@ -430,13 +475,24 @@ static void deliver_any_flight(struct world *w)
 	hear_ledger_flight(w, &f);
 }
 
+/* Forgets the set of joiners with the memory, sometimes. Addresses of the others are in a file. */
+static void forget_joiners(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+
+	if (!w->joins || prng_below(&w->joiner, 2))
+		return;
+	node->set = node->joined ? UINT32_C(1) << i : 0;
+	node->n_edges = node->joined ? w->n_first : node->n_first;
+}
+
 static void crash_ledger_node(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
 	bool others_lost = false;
 
 	for (unsigned k = 0; k < w->n; k++)
-		others_lost |= k != i && w->nodes[k].lost;
+		others_lost |= k != i && w->nodes[k].lost && !w->nodes[k].virgin;
 	/* A node that is still recovering and crashes again is as lost as before. */
 	if (!node->lost) {
 		node->lost = w->forgets && ledger_chance(w, 40) && (w->debts || !others_lost);
@@ -445,6 +501,8 @@ static void crash_ledger_node(struct world *w, unsigned i)
 		else if (node->record_len == 0 && !node->lost)
 			return;
 	}
+	if (node->lost && node->record_len > 0)
+		forget_joiners(w, i);
 	if (node->lost)
 		node->record_len = 0;
 	else
@@ -490,7 +548,7 @@ static void set_share(struct world *w, struct node *node)
 	uint64_t share = w->debts ? random_amount(w, 1000)
 				  : node->share + ledger_rand_below(w, 100);
 
-	if (node->lost || ledger_set_share(node->l, share))
+	if (node->lost || node->joined || ledger_set_share(node->l, share))
 		return;
 	node->share = share;
 	publish_usable(w, node);
@@ -550,9 +608,96 @@ static void act_on(struct world *w, unsigned i)
 	}
 }
 
+/* --- joins ----------------------------------------------------------------------------------- */
+
+/* Adds an edge to a member of the set. Without a running ledger it is added at the start. */
+static void learn_joiner(struct world *w, unsigned i, unsigned joiner)
+{
+	struct node *node = &w->nodes[i];
+
+	node->set |= UINT32_C(1) << joiner;
+	if (i == joiner || edge_between(node, joiner) < node->n_edges)
+		return;
+	if (node->l && ledger_make_room(&node->l, node->n_edges + 1))
+		abort();
+	if (node->l)
+		ledger_add_edge(node->l, node_local_time(w, node));
+	node->peer[node->n_edges++] = joiner;
+}
+
+/* Lets a limiter join, with edges to the first ones. One of the others adds it to its set. */
+static void add_ledger_joiner(struct world *w)
+{
+	unsigned i = w->n++;
+	struct node *node = &w->nodes[i];
+
+	node->joined = node->virgin = node->lost = true;
+	node->pace = MILLION;
+	node->friend = prng_below(&w->joiner, w->n_first);
+	for (unsigned k = 0; k < w->n_first; k++)
+		node->peer[node->n_edges++] = k;
+	learn_joiner(w, i, i);
+	learn_joiner(w, prng_below(&w->joiner, i), i);
+	start_ledger_node(w, node, true);
+}
+
+/* Node `from` reports its set to another one, which merges it. */
+static void report_set(struct world *w, unsigned from, unsigned to)
+{
+	struct node *node = &w->nodes[to];
+	uint32_t set = w->nodes[from].set;
+
+	if (from == to || !node->l || !w->nodes[from].l || w->side[from] != w->side[to])
+		return;
+	node->sets[from] = set;
+	node->reported[from] = true;
+	for (unsigned k = w->n_first; k < w->n; k++)
+		if (set >> k & 1)
+			learn_joiner(w, to, k);
+}
+
+/* Returns true if all members of its set have reported the same set to this start. */
+static bool set_is_confirmed(const struct world *w, unsigned i)
+{
+	const struct node *node = &w->nodes[i];
+
+	for (unsigned k = 0; k < w->n; k++) {
+		bool member = k < w->n_first || node->set >> k & 1;
+
+		if (k != i && member && (!node->reported[k] || node->sets[k] != node->set))
+			return false;
+	}
+	return true;
+}
+
+/* Lets a recovery end if the set is complete. */
+static void use_confirmed_set(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+
+	if (!node->l)
+		return;
+	ledger_set_complete(node->l, set_is_confirmed(w, i));
+	end_ledger_loss(w, node);
+}
+
+static void act_on_joins(struct world *w)
+{
+	if (w->n < N_MAX && prng_below(&w->joiner, 100) == 0)
+		add_ledger_joiner(w);
+	/* At times sets arrive quickly; at other times a recovery has to wait for them. */
+	w->reports ^= prng_below(&w->joiner, 300) == 0;
+	for (unsigned k = 0; w->reports && k < w->n; k++)
+		report_set(w, prng_below(&w->joiner, w->n), prng_below(&w->joiner, w->n));
+	use_confirmed_set(w, prng_below(&w->joiner, w->n));
+}
+
 static void act_ledger_world(struct world *w)
 {
 	unsigned i = ledger_rand_below(w, w->n);
+
+	if (w->joins)
+		act_on_joins(w);
 
 	w->tick += ledger_rand_below(w, 4) ? ledger_rand_below(w, 10) : ledger_rand_below(w, 500);
 	if (w->splits && ledger_chance(w, 2))
@@ -591,8 +736,10 @@ static void check_healed(struct world *w)
 		for (unsigned e = 0; e < node->n_edges; e++) {
 			const struct node *other = &w->nodes[node->peer[e]];
 			struct ledger_view mine = ledger_view(node->l, e);
-			struct ledger_view its = ledger_view(other->l, node->there[e]);
+			struct ledger_view its = ledger_view(other->l, edge_between(other, i));
 
+			if (!mine.met)
+				complain_ledger_world(w, "an edge that is not met", 0, 1);
 			if (mine.granted != its.received || mine.in_flight != 0)
 				complain_ledger_world(
 					w, "in flight after healing", mine.granted, its.received);
@@ -615,7 +762,10 @@ static void heal_ledger_world(struct world *w)
 	for (unsigned i = 0; i < w->n; i++)
 		if (!w->nodes[i].l)
 			restart_ledger_node(w, i);
-	for (unsigned k = 0; k < 12 && !w->failed; k++) {
+	for (unsigned k = 0; k < (w->joins ? 24 : 12) && !w->failed; k++) {
+		/* Sets arrive late, so that a recovery could end without them. */
+		for (unsigned p = 0; w->joins && k >= 8 && p < w->n * w->n; p++)
+			report_set(w, p / w->n, p % w->n);
 		for (unsigned i = 0; i < w->n; i++) {
 			w->tick += 1 + ledger_rand_below(w, 20);
 			round_of(w, i);
@@ -625,6 +775,8 @@ static void heal_ledger_world(struct world *w)
 			deliver_any_flight(w);
 			check_ledger_world(w);
 		}
+		for (unsigned i = 0; w->joins && i < w->n; i++)
+			use_confirmed_set(w, i);
 	}
 	if (!w->failed)
 		check_healed(w);
@@ -639,17 +791,15 @@ static void join_ledger_nodes(struct world *w, unsigned a, unsigned b)
 			return;
 	one->peer[one->n_edges] = b;
 	other->peer[other->n_edges] = a;
-	one->there[one->n_edges] = other->n_edges;
-	other->there[other->n_edges] = one->n_edges;
-	one->n_edges++;
-	other->n_edges++;
+	one->n_first = ++one->n_edges;
+	other->n_first = ++other->n_edges;
 }
 
 static void populate_ledger_world(struct world *w)
 {
 	uint64_t most = ledger_chance(w, 10) ? UINT64_C(1) << 52 : 1000;
 
-	w->n = 2 + ledger_rand_below(w, ledger_chance(w, 60) ? 3 : N_MAX - 1);
+	w->n = w->n_first = 2 + ledger_rand_below(w, ledger_chance(w, 60) ? 3 : N_MAX - 1);
 	w->drift_ppm = (const uint32_t[]){0, 100, 10000, 200000}[ledger_rand_below(w, 4)];
 	w->units = ledger_chance(w, 25);
 	w->debts = ledger_chance(w, 25);
@@ -678,7 +828,7 @@ static void populate_ledger_world(struct world *w)
 	}
 }
 
-bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums)
+bool run_ledger_world(uint64_t seed, unsigned steps, bool joins, struct ledger_sums *sums)
 {
 	static struct world world;
 	struct world *w = &world;
@@ -687,6 +837,8 @@ bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums)
 	memset(w->late, NOTHING, sizeof(w->late));
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
+	prng_seed(&w->joiner, ~seed);
+	w->joins = w->reports = joins;
 	populate_ledger_world(w);
 	for (; w->step < steps && !w->failed; w->step++) {
 		act_ledger_world(w);
@@ -699,5 +851,6 @@ bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums)
 	sums->adoptions += w->adoptions;
 	sums->memory_losses += w->memory_losses;
 	sums->news += w->news;
+	sums->joined += w->joined;
 	return !w->failed;
 }

@@ -5,7 +5,7 @@
  *
  *   test_ledger_world [SEED [COUNT [STEPS]]]
  *
- * Runs seeds SEED to SEED + COUNT - 1; a failure prints its seed.
+ * Runs seeds SEED to SEED + COUNT - 1; a failure prints its seed. In every third one limiters join.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,13 +24,13 @@ int main(int argc, char **argv)
 	uint64_t failed = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (!run_ledger_world(seed + i, steps, &sums)) {
+		if (!run_ledger_world(seed + i, steps, (seed + i) % 3 == 0, &sums)) {
 			printf("replay: %s %" PRIu64 " 1 %u\n", argv[0], seed + i, steps);
 			failed++;
 		}
 	}
 	printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " adoptions, %" PRIu64
-	       " memories regained, %" PRIu64 " pieces of news\n",
-		n, failed, sums.adoptions, sums.memory_losses, sums.news);
+	       " memories regained, %" PRIu64 " pieces of news, %" PRIu64 " limiters joined\n",
+		n, failed, sums.adoptions, sums.memory_losses, sums.news, sums.joined);
 	return failed ? 1 : 0;
 }

@@ -139,7 +139,7 @@ static void trace_ledger(const char *name, uint64_t seed)
 
 	trace_world(&(struct trace_kind){TRACE_LEDGER, 500 * MS, true}, "%s, seed %" PRIu64, name,
 		seed);
-	if (!run_ledger_world(seed, 1200, &sums))
+	if (!run_ledger_world(seed, 1200, false, &sums))
 		exit(1);
 	trace_end();
 }

@@ -14,7 +14,7 @@
 
 /* Sums over all runs. */
 struct ledger_sums {
-	uint64_t adoptions, memory_losses, news;
+	uint64_t adoptions, memory_losses, news, joined;
 };
 
 /*
@@ -39,7 +39,7 @@ void run_agree_world(uint64_t seed);
 void run_place_world(uint64_t seed);
 
 /* Ledgers alone, see ledger_world.c. Returns true if no check failed. */
-bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums);
+bool run_ledger_world(uint64_t seed, unsigned steps, bool joins, struct ledger_sums *sums);
 
 /* Budgets and their tree, see budget_world.c. Ends the program after a violation. */
 void run_budget_world(uint64_t seed, struct budget_sums *sums);

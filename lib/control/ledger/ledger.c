@@ -29,7 +29,7 @@ static bool ledger_params_valid(const struct ledger_params *params)
 {
 	return params->share <= LEDGER_MOST && params->lease_ns <= LEDGER_MOST &&
 	       params->drift_ppm < MILLION && params->epoch > 0 && params->epoch <= LEDGER_MOST &&
-	       params->most <= LEDGER_MOST &&
+	       params->most <= LEDGER_MOST && params->n_added <= params->n_edges &&
 	       (params->friend == LEDGER_NOBODY || params->friend < params->n_edges);
 }
 
@@ -50,7 +50,9 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	l->patience_ns = lease_wait_ns(params->lease_ns, params->drift_ppm);
 	l->friend = params->friend;
 	l->n_edges = params->n_edges;
+	l->n_first = params->n_edges - params->n_added;
 	l->recovering = params->recovering;
+	l->incomplete = params->incomplete;
 	l->mute = l->word && !l->recovering;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].reported.at_ns = now_ns;
@@ -67,6 +69,31 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 void ledger_destroy(struct ledger *l)
 {
 	free(l);
+}
+
+int ledger_make_room(struct ledger **l, uint32_t n_edges)
+{
+	struct ledger *larger;
+
+	if (n_edges <= (*l)->n_edges)
+		return 0;
+	larger = realloc(*l, sizeof(*larger) + (size_t)n_edges * sizeof(larger->edges[0]));
+	if (!larger)
+		return -ENOMEM;
+	*l = larger;
+	return 0;
+}
+
+void ledger_add_edge(struct ledger *l, uint64_t now_ns)
+{
+	l->edges[l->n_edges++] = (struct ledger_edge){.reported.at_ns = now_ns};
+	l->dirty |= !l->recovering;
+}
+
+bool ledger_set_complete(struct ledger *l, bool complete)
+{
+	l->incomplete = !complete;
+	return l->recovering && recovering_ends(l);
 }
 
 void ledger_lose(struct ledger *l)
@@ -219,6 +246,8 @@ int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
 
 	if (l->recovering)
 		return -EAGAIN;
+	if (!edge_is_met(l, e))
+		return -ENOTCONN;
 	if (amount > ledger_free(l))
 		return -EDQUOT;
 	if (amount > LEDGER_MOST - e->now.promised)
@@ -278,6 +307,8 @@ int ledger_promise(struct ledger *l, uint64_t amount)
 		return -EAGAIN;
 	if (l->friend == LEDGER_NOBODY)
 		return -ENOENT;
+	if (!edge_is_met(l, &l->edges[l->friend]))
+		return -ENOTCONN;
 	/* An earlier best friend can still use its promise. */
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		others += i == l->friend ? 0 : edge_promised(&l->edges[i]);
@@ -341,6 +372,7 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
 		.locked = max_u64(edge_lock(e), e->now.granted),
 		.inherited = min_u64(e->inherited, above_zero(l->balance)),
+		.met = edge_is_met(l, e),
 		.known = e->reported.known,
 		.count = e->life.count,
 		.confirmed = e->confirmed,

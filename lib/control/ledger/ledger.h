@@ -16,6 +16,11 @@
  * repeated. A promiser that returns finds in the friend's statement the amount that it no longer
  * has.
  *
+ * A limiter that joins has a share of 0, and its neighbours add edges to it with ledger_add_edge().
+ * It begins like one that has lost its memory. So a join creates no amount, with any messages lost.
+ * A recovery ends only with all edges, see ledger_set_complete(). So when a joiner's has ended, all
+ * others have an edge to it. Until then the edge is not met, and no amount moves to it.
+ *
  * A pure state machine without a clock; a caller that has a disk saves it (see ledger_save()). One
  * thread. All amounts are exact. None can overflow, because the ledger rejects anything that would
  * pass LEDGER_MOST, and an edge whose counter would pass it gives no more. Edges are numbered from
@@ -43,6 +48,7 @@
 struct ledger_params {
 	uint64_t share; /* part of the total, held at the very first start; at most LEDGER_MOST */
 	uint32_t n_edges;
+	uint32_t n_added;   /* the last ones of them, like after ledger_add_edge() */
 	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
 	uint64_t lease_ns;  /* a promised amount is used so long after our last echoed stamp */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
@@ -50,6 +56,7 @@ struct ledger_params {
 	uint32_t word;      /* random, for this start */
 	uint64_t most;      /* whole limit or total, the bound of a balance; 0: LEDGER_MOST */
 	bool recovering;    /* an earlier start is possible, and its state is lost */
+	bool incomplete;    /* see ledger_set_complete() */
 };
 
 /* Statement of one end of an edge to the other. Each value replaces the previous one. */
@@ -85,6 +92,7 @@ struct ledger_view {
 	uint64_t locked;    /* most that the neighbour can have received without a new statement */
 	uint64_t inherited; /* taken from the neighbour while it was gone, and still here */
 	uint64_t count;     /* newest count received from the neighbour */
+	bool met;           /* amounts can be given over the edge, see ledger_add_edge() */
 	bool known;         /* the neighbour has sent a valid statement to this start of ours */
 	bool confirmed;     /* the neighbour has received this start of ours, and no later record */
 	bool denies;        /* its last statement contradicts our record */
@@ -94,10 +102,10 @@ struct ledger_view {
 struct ledger;
 
 /*
- * Creates a ledger with the share, or restores it from the newest record that became durable, whose
- * n_edges must be the same. The record holds the share, too, and params->share is only checked. If
- * the epoch is not larger than that of the record, the ledger takes one that is; the caller saves
- * it before it sends anything.
+ * Creates a ledger with the share, or restores it from the newest record that became durable. The
+ * record has the same edges, or fewer: the last ones, of n_added, were added since. It holds the
+ * share, too, and params->share is only checked. If the epoch is not larger than that of the
+ * record, the ledger takes one that is; the caller saves it before it sends anything.
  *
  * A recovering ledger holds nothing until every neighbour has reported the counters of the edge
  * between them. Its spent amount is lost with its memory. So are the amounts that it gave to or
@@ -111,6 +119,21 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
 	uint64_t now_ns, struct ledger **out);
 void ledger_destroy(struct ledger *l);
+
+/*
+ * Adds an edge with amounts of 0, whose number is the previous n_edges; the caller commits it. It
+ * is met after a statement of a neighbour that is not recovering. Call ledger_make_room() before,
+ * with all edges that there will be: it moves the ledger in memory. Returns 0 or -ENOMEM.
+ */
+int ledger_make_room(struct ledger **l, uint32_t n_edges);
+void ledger_add_edge(struct ledger *l, uint64_t now_ns);
+
+/*
+ * Sets if all edges are here that any member of the group can have to this limiter. Until then a
+ * recovery does not end: amounts that had moved over a missing edge would count where they were
+ * first. Returns true if a recovery has ended.
+ */
+bool ledger_set_complete(struct ledger *l, bool complete);
 
 /* Returns the count of the newest durable record, which rises with each record. */
 uint64_t ledger_count(const struct ledger *l);
@@ -165,7 +188,7 @@ uint64_t ledger_free(const struct ledger *l);
 /*
  * Moves an amount to a neighbour. The balance falls immediately, and statements contain the grant
  * once the ledger is committed. Returns 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the
- * edge's counter is at its end), -EAGAIN (recovering).
+ * edge's counter is at its end), -EAGAIN (recovering), -ENOTCONN (the edge is not met).
  */
 int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount);
 
@@ -186,7 +209,8 @@ int ledger_refund(struct ledger *l, uint64_t units);
 /*
  * Sets the part of the balance that the best friend can take from now on. A lower amount counts
  * only after the friend has confirmed it. Grants to the friend do not count towards it. Returns 0;
- * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (recovering).
+ * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (recovering), -ENOTCONN
+ * (the edge to the friend is not met).
  */
 int ledger_promise(struct ledger *l, uint64_t amount);
 

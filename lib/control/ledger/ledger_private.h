@@ -86,8 +86,10 @@ struct ledger {
 	uint64_t ahead_ns; /* by which a stamp has ever been ahead of the clock, to be larger */
 	uint32_t friend;
 	uint32_t n_edges;
+	uint32_t n_first; /* edges that were not added */
 	bool recovering;
-	bool mute; /* see ledger_is_mute() */
+	bool incomplete; /* see ledger_set_complete() */
+	bool mute;       /* see ledger_is_mute() */
 	bool saving;
 	bool dirty; /* something has changed since ledger_save() that is to commit */
 	struct ledger_edge edges[];
@@ -101,6 +103,12 @@ static inline uint64_t edge_lock(const struct ledger_edge *e)
 {
 	return max_u64(max_u64(e->locked, e->committed.promised),
 		max_u64(e->saved.promised, e->now.promised));
+}
+
+/* Returns true if amounts can be given over an edge, see ledger_add_edge(). */
+static inline bool edge_is_met(const struct ledger *l, const struct ledger_edge *e)
+{
+	return e < l->edges + l->n_first || e->reported.epoch > 0;
 }
 
 /* Sets all three terms to the same values, like after a start. */

@@ -400,7 +400,8 @@ bool ledger_was_promised(const struct ledger *l, uint32_t edge)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 
-	return !l->recovering && edge_is_proven(e) && e->reported.promised > e->received;
+	return !l->recovering && edge_is_met(l, e) && edge_is_proven(e) &&
+	       e->reported.promised > e->received;
 }
 
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns)

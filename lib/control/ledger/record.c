@@ -10,7 +10,9 @@
  *   neighbour its epoch, and the count and word of its life (bit 32 of the word: unproven);
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
  *
- * Version 1 ended the first line with the epoch, had no lives, and nothing of the neighbour.
+ * That is version 3, with added edges. Without these the version is 2, so that earlier releases
+ * read it. Version 1 ended the first line with the epoch, had no lives, and nothing of the
+ * neighbour.
  *
  * Nothing else that neighbours reported is in it: it would be too old to use.
  */
@@ -56,7 +58,8 @@ int ledger_statement_read(struct ledger_statement *s, const uint8_t *buf, size_t
 	return statement_plausible(s) ? 0 : -EBADMSG;
 }
 
-#define MAGIC    UINT64_C(0x576569724c656402) /* "WeirLed" and the version, 2 */
+#define MAGIC    UINT64_C(0x576569724c656400) /* "WeirLed" and the version */
+#define NEWEST   3                            /* version with added edges */
 #define FIXED    (9 + 3 * LEDGER_LIVES)
 #define PER_EDGE 9
 #define CHECKSUM 1
@@ -94,7 +97,7 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 {
 	uint8_t *at = record;
 
-	at = wire_put64(at, MAGIC);
+	at = wire_put64(at, MAGIC | (l->n_edges > l->n_first ? NEWEST : NEWEST - 1));
 	at = wire_put64(at, l->n_edges);
 	at = wire_put64(at, l->share);
 	at = wire_put64(at, l->spent);
@@ -131,11 +134,11 @@ static bool edge_valid(const struct ledger_edge *e)
 }
 
 /* Reads the edges and checks the balance: share - spent + received - granted. */
-static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_version)
+static bool read_edge_records(struct ledger *l, uint32_t n, const uint8_t *at, unsigned version)
 {
 	__int128 balance = (__int128)l->share - l->spent;
 
-	for (uint32_t i = 0; i < l->n_edges; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		struct ledger_edge *e = &l->edges[i];
 		uint64_t word = 0;
 
@@ -145,7 +148,7 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_ve
 		at = wire_get64(at, &e->received);
 		at = wire_get64(at, &e->inherited);
 		at = wire_get64(at, &e->now.least_epoch);
-		if (!first_version) {
+		if (version > 1) {
 			at = wire_get64(at, &e->reported.epoch);
 			at = wire_get64(at, &e->life.count);
 			at = wire_get64(at, &word);
@@ -183,39 +186,57 @@ static const uint8_t *read_lives(struct ledger *l, uint64_t epoch, const uint8_t
 	return at;
 }
 
-static bool read_record(struct ledger *l, const uint8_t *record, bool first_version)
+/* Returns the version of a record with possible length and sum, or 0; and its number of edges. */
+static unsigned find_version(
+	const struct ledger *l, const uint8_t *record, size_t len, uint32_t *n_edges)
 {
-	const size_t size = first_version ? size_of_1(l->n_edges) : size_of(l->n_edges);
-	const size_t sum_at = size - sizeof(uint64_t);
-	uint64_t magic, n_edges, balance, epoch, most = 0, sum;
-	const uint8_t *at = record;
+	uint64_t magic, n, sum;
+	unsigned version;
 
-	wire_get64(record + sum_at, &sum);
-	at = wire_get64(at, &magic);
-	at = wire_get64(at, &n_edges);
+	if (len < 3 * sizeof(uint64_t))
+		return 0;
+	wire_get64(wire_get64(record, &magic), &n);
+	wire_get64(record + len - sizeof(uint64_t), &sum);
+	version = (unsigned)(magic & 0xff);
+	*n_edges = (uint32_t)n;
+	if (magic - version != MAGIC || version == 0 || version > NEWEST || n < l->n_first ||
+		n > (version == NEWEST ? l->n_edges : l->n_first) ||
+		len != (version == 1 ? size_of_1(*n_edges) : size_of(*n_edges)) ||
+		sum != record_checksum(record, len - sizeof(uint64_t)))
+		return 0;
+	return version;
+}
+
+/* Edges that were added since are behind those of the record. */
+static bool read_record(struct ledger *l, const uint8_t *record, size_t len)
+{
+	uint64_t balance, epoch, most = 0;
+	const uint8_t *at = record + 2 * sizeof(uint64_t);
+	uint32_t n_edges;
+	const unsigned version = find_version(l, record, len, &n_edges);
+
+	if (version == 0)
+		return false;
 	at = wire_get64(at, &l->share);
 	at = wire_get64(at, &l->spent);
 	at = wire_get64(at, &balance);
 	at = wire_get64(at, &epoch);
-	if (!first_version)
+	if (version > 1)
 		at = wire_get64(at, &most);
-	if (sum != record_checksum(record, sum_at) || magic != MAGIC - first_version ||
-		n_edges != l->n_edges)
-		return false;
 	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST ||
 		most > LEDGER_MOST)
 		return false;
-	if (first_version) /* without previous lives */
+	if (version == 1) /* without previous lives */
 		l->lives[0] = (struct ledger_life){.epoch = epoch + 1, .word = l->word};
 	else
 		at = read_lives(l, epoch, at);
 	ledger_raise_most(l, max_u64(most, l->share));
 	l->balance = (int64_t)balance;
-	l->dirty = l->epoch <= epoch || l->mute;
+	l->dirty = l->epoch <= epoch || l->mute || n_edges < l->n_edges;
 	l->epoch = max_u64(l->epoch, epoch + 1);
 	/* A start of version 1 can have used a later epoch than that of its record. */
-	l->first_epoch = first_version ? 0 : l->epoch;
-	return read_edge_records(l, at, first_version);
+	l->first_epoch = version == 1 ? 0 : l->epoch;
+	return read_edge_records(l, n_edges, at, version);
 }
 
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
@@ -224,14 +245,12 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 	struct ledger *l;
 	int ret;
 
-	bool first_version = len == size_of_1(params->n_edges);
-
-	if (params->recovering || (!first_version && len != size_of(params->n_edges)))
+	if (params->recovering)
 		return -EINVAL;
 	ret = ledger_create(params, now_ns, &l);
 	if (ret)
 		return ret;
-	if (!read_record(l, record, first_version)) {
+	if (!read_record(l, record, len)) {
 		ledger_destroy(l);
 		return -EINVAL;
 	}

@@ -144,6 +144,8 @@ bool recovering_ends(struct ledger *l)
 {
 	__int128 balance = l->share;
 
+	if (l->incomplete)
+		return false;
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		const struct ledger_edge *e = &l->edges[i];
 
