@@ -3,7 +3,9 @@
  *
  * One account, and finding it. A record is the fingerprint of the edges, the check of the name
  * (eight bytes each, big-endian), and the name after its length (one byte). Then comes the record
- * of the account itself.
+ * of the account itself. With added edges, bit 7 of the length is 1, and names of these edges come
+ * before that: their number (2), the number of them to founders (2), and of each id (4) and
+ * `born` (8).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,8 +48,6 @@ struct book_account *book_find(const struct book *book, uint64_t id)
 	return accounts_find(book->by_id, book->n, id);
 }
 
-#define RECORD_HEAD (2 * sizeof(uint64_t) + 1)
-
 struct book_account *book_find_named(struct book *book, unsigned edge, uint64_t id, uint64_t check)
 {
 	struct book_account *account = book_find(book, id);
@@ -66,11 +66,53 @@ bool book_record_name(const struct book_record *record, uint64_t *check, char na
 	if (record->len < RECORD_HEAD)
 		return false;
 	at = wire_get64(at + sizeof(uint64_t), check);
-	len = *at++;
+	len = *at++ & ~RECORD_NAMES;
 	if (len >= BOOK_NAME_MAX || record->len < RECORD_HEAD + len || memchr(at, 0, len))
 		return false;
 	memcpy(name, at, len);
 	name[len] = '\0';
+	return true;
+}
+
+struct record_names record_names(const struct book_record *record)
+{
+	struct record_names names = {.at = record->at};
+	uint16_t n, n_founders;
+	size_t head;
+
+	if (record->len < RECORD_HEAD || !(names.at[RECORD_HEAD - 1] & RECORD_NAMES))
+		return (struct record_names){0};
+	head = RECORD_HEAD + (names.at[RECORD_HEAD - 1] & ~RECORD_NAMES) + EDGES_HEAD;
+	if (record->len < head)
+		return (struct record_names){0};
+	names.at = wire_get16(wire_get16(names.at + head - EDGES_HEAD, &n), &n_founders);
+	names.n = n;
+	names.n_founders = n_founders;
+	if (n_founders > n || record->len < head + n * EDGE_NAME)
+		return (struct record_names){0};
+	return names;
+}
+
+struct book_member record_name(const struct record_names *names, unsigned i)
+{
+	struct book_member member = {.joined = i >= names->n_founders};
+
+	wire_get64(wire_get32(names->at + i * EDGE_NAME, &member.id), &member.born);
+	return member;
+}
+
+/* Returns true if the record names the first ones of the added edges, or none. */
+static bool record_fits_edges(const struct book *book, const struct record_names *names)
+{
+	if (names->n > book->n_edges - book->n_first)
+		return false;
+	for (unsigned i = 0; i < names->n; i++) {
+		const struct book_link *link = &book->links[book->n_first + i];
+		struct book_member member = record_name(names, i);
+
+		if (member.id != link->id || member.born != link->born)
+			return false;
+	}
 	return true;
 }
 
@@ -80,6 +122,8 @@ bool book_record_name(const struct book_record *record, uint64_t *check, char na
 static bool record_body(const struct book *book, const struct book_record *record,
 	struct book_name *name, char text[BOOK_NAME_MAX], struct book_record *body)
 {
+	const struct record_names names = record_names(record);
+	const uint8_t *at = record->at;
 	uint64_t fingerprint;
 	size_t head;
 
@@ -89,19 +133,51 @@ static bool record_body(const struct book *book, const struct book_record *recor
 		return false;
 	wire_get64(record->at, &fingerprint);
 	head = RECORD_HEAD + strlen(text);
-	*body = (struct book_record){
-		record->id, (const uint8_t *)record->at + head, record->len - head};
-	return fingerprint == book->fingerprint;
+	if (at[RECORD_HEAD - 1] & RECORD_NAMES)
+		head += EDGES_HEAD + names.n * EDGE_NAME;
+	if (head > record->len)
+		return false;
+	*body = (struct book_record){record->id, at + head, record->len - head};
+	return fingerprint == book->fingerprint && record_fits_edges(book, &names);
 }
 
 uint8_t *account_write_head(const struct book *book, const struct book_account *account)
 {
 	size_t len = strlen(account->name);
 	uint8_t *at = wire_put64(wire_put64(book->record, book->fingerprint), account->check);
+	const unsigned n_added = book->n_edges - book->n_first;
 
-	*at++ = (uint8_t)len;
+	*at++ = (uint8_t)(len | (n_added > 0 ? RECORD_NAMES : 0));
 	memcpy(at, account->name, len);
-	return at + len;
+	at += len;
+	if (n_added > 0)
+		at = wire_put16(wire_put16(at, (uint16_t)n_added), (uint16_t)book->n_named);
+	for (unsigned e = book->n_first; e < book->n_edges; e++)
+		at = wire_put64(wire_put32(at, book->links[e].id), book->links[e].born);
+	return at;
+}
+
+int account_record_room(struct book *book, const struct book_account *account)
+{
+	const size_t len = RECORD_HEAD + BOOK_NAME_MAX + EDGES_HEAD + book->n_edges * EDGE_NAME +
+			   account->record_bytes;
+	uint8_t *room;
+
+	if (len <= book->record_room)
+		return 0;
+	room = realloc(book->record, len);
+	if (!room)
+		return -ENOMEM;
+	book->record = room;
+	book->record_room = len;
+	return 0;
+}
+
+void book_account_moved(struct book *book, unsigned i, struct book_account *account)
+{
+	book->accounts[i] = account;
+	if (account->changed)
+		BOOK_ENTRY_MOVED(&book->changed, account, next_changed);
 }
 
 void account_close(struct book *book, struct book_account *account)
@@ -134,14 +210,12 @@ static int account_forget(struct book *book, struct book_account *account)
 static int account_begin(
 	struct book *book, struct book_account *account, const struct book_name *name)
 {
-	uint8_t *room = realloc(book->record, RECORD_HEAD + BOOK_NAME_MAX + account->record_bytes);
+	int ret = account_record_room(book, account);
 
 	account->id = name->id;
 	account->check = name->check;
 	account->name = strdup(name->name);
-	if (room)
-		book->record = room;
-	return room && account->name ? 0 : -ENOMEM;
+	return account->name ? ret : -ENOMEM;
 }
 
 int account_open(struct book *book, const void *policy, const struct book_record *record,

@@ -17,34 +17,186 @@
 /* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
 #define EPOCH_BITS 20
 
-static int create_links(struct book *book, const uint32_t *ids)
+/* --- edges ------------------------------------------------------------------------------------ */
+
+/* Members at the start. */
+struct book_roster {
+	struct book_member *members;
+	unsigned n;
+	uint32_t *founders;
+	unsigned n_founders;
+	struct record_names names; /* in the record that names most added edges */
+};
+
+static void roster_free(struct book_roster *r)
 {
-	unsigned n = book->overlay->n;
+	free(r->members);
+	free(r->founders);
+}
 
-	book->links = calloc((size_t)book->n_edges + 1, sizeof(*book->links));
-	book->edge_of = calloc(n, sizeof(*book->edge_of));
-	book->index_of = calloc(n, sizeof(*book->index_of));
-	if (!book->links || !book->edge_of || !book->index_of)
+/* A record prevails over the roster. That of a joiner has all founders. */
+static bool member_has_joined(const struct book_roster *r, const struct book_member *member)
+{
+	for (unsigned i = 0; i < r->names.n; i++)
+		if (record_name(&r->names, i).id == member->id)
+			return i >= r->names.n_founders;
+	return member->joined || r->names.n_founders > 0;
+}
+
+/* Finds the record that names most edges. */
+static struct record_names most_names(const struct book_params *params)
+{
+	struct record_names most = {0};
+
+	for (unsigned i = 0; i < params->n_records; i++) {
+		struct record_names names = record_names(&params->records[i]);
+
+		if (names.n > most.n)
+			most = names;
+	}
+	return most;
+}
+
+/* Copies the roster, and separates the founders. */
+static int roster_read(struct book_roster *r, const struct book_params *params)
+{
+	r->names = most_names(params);
+	r->n = params->members ? params->n_members : params->overlay.n;
+	r->members = calloc((size_t)r->n + 1, sizeof(*r->members));
+	r->founders = calloc((size_t)r->n + r->names.n + 1, sizeof(*r->founders));
+	if (!r->members || !r->founders)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
-		unsigned position = overlay_position(book->overlay, ids[i]);
-		unsigned e = overlay_edge_to(book->overlay, book->position, position);
+	for (unsigned i = 0; i < r->n; i++) {
+		struct book_member *member = &r->members[i];
 
-		book->index_of[position] = i;
-		book->edge_of[i] = e;
+		*member = params->members ? params->members[i]
+					  : (struct book_member){.id = params->overlay.ids[i]};
+		member->joined = member_has_joined(r, member);
+		if (!member->joined && r->names.n_founders == 0)
+			r->founders[r->n_founders++] = member->id;
+	}
+	for (; r->n_founders < r->names.n_founders; r->n_founders++)
+		r->founders[r->n_founders] = record_name(&r->names, r->n_founders).id;
+	return 0;
+}
+
+/* Returns the edge to a member, or n_edges. An added edge leads to one membership. */
+static unsigned find_edge(const struct book *book, const struct book_member *member)
+{
+	unsigned e = 0;
+
+	while (e < book->n_edges &&
+		(book->links[e].id != member->id ||
+			(e >= book->n_first && book->links[e].born != member->born)))
+		e++;
+	return e;
+}
+
+/* Adds a link, for which there is room. */
+static void add_link(struct book *book, const struct book_member *member)
+{
+	book->links[book->n_edges++] = (struct book_link){
+		.peer = BOOK_NO_PEER, .id = member->id, .born = member->born};
+}
+
+/* Finds the members at the ends of the links. */
+static void bind_links(
+	struct book *book, unsigned *edge_of, const struct book_member *members, unsigned n)
+{
+	for (unsigned e = 0; e < book->n_edges; e++)
+		book->links[e].peer = BOOK_NO_PEER;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned e = find_edge(book, &members[i]);
+
+		edge_of[i] = e < book->n_edges ? e : BOOK_NO_PEER;
 		if (e < book->n_edges)
 			book->links[e].peer = i;
 	}
+	book->edge_of = edge_of;
+	book->n_roster = n;
+}
+
+/* Makes the links of the overlay, then those that records name, then those of other joiners. */
+static int create_links(struct book *book, const struct book_roster *r, unsigned self)
+{
+	const bool joined = r->members[self].joined;
+	unsigned *edge_of = calloc((size_t)r->n + 1, sizeof(*edge_of));
+
+	book->links = calloc((size_t)book->n_first + r->names.n + r->n + 1, sizeof(*book->links));
+	book->index_of = calloc((size_t)book->overlay->n + 1, sizeof(*book->index_of));
+	if (!edge_of || !book->links || !book->index_of) {
+		free(edge_of);
+		return -ENOMEM;
+	}
+	for (unsigned e = 0; e < book->n_first; e++) {
+		unsigned peer = overlay_edges(book->overlay, book->position)[e].peer;
+
+		add_link(book, &(struct book_member){.id = book->overlay->ids[peer]});
+	}
+	for (unsigned i = 0; i < r->names.n; i++)
+		add_link(book, &(const struct book_member){record_name(&r->names, i).id, true,
+				       record_name(&r->names, i).born});
+	/* A joiner has edges to the founders first, and without a record to all. */
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < r->n; i++) {
+			const struct book_member *member = &r->members[i];
+
+			if (i != self && member->joined == pass && (joined || pass) &&
+				find_edge(book, member) == book->n_edges)
+				add_link(book, member);
+		}
+		if (pass == 0 && joined)
+			book->n_named = r->n_founders;
+	}
+	bind_links(book, edge_of, r->members, r->n);
+	for (unsigned i = 0; i < r->n; i++)
+		if (!r->members[i].joined)
+			book->index_of[overlay_position(book->overlay, r->members[i].id)] = i;
 	return 0;
+}
+
+/* Returns true if each founder has an edge to all others. */
+static bool overlay_is_full(const struct overlay *overlay)
+{
+	for (unsigned p = 0; p < overlay->n; p++)
+		if (overlay->degree[p] != overlay->n - 1)
+			return false;
+	return true;
+}
+
+static int create_edges(
+	struct book *book, const struct book_params *params, const struct book_roster *r)
+{
+	const struct book_member *own = &r->members[params->self];
+	struct overlay_params overlay = params->overlay;
+	int ret;
+
+	overlay.ids = r->founders;
+	overlay.n = r->n_founders;
+	ret = overlay_create(&overlay, &book->overlay);
+	if (ret)
+		return ret;
+	if ((r->names.n > 0 || r->n_founders < r->n) && !book->ops->add_edge)
+		return -ENOTSUP;
+	book->position = own->joined ? book->overlay->n : overlay_position(book->overlay, own->id);
+	book->fingerprint = hash64_step(HASH64_BASIS, own->id);
+	if (!own->joined)
+		book->n_first = book->overlay->n_edges[book->position];
+	ret = create_links(book, r, params->self);
+	if (ret)
+		return ret;
+	for (unsigned e = 0; e < book->n_first; e++)
+		book->fingerprint = hash64_step(book->fingerprint, book->links[e].id);
+	return book->n_edges > book->n_first && !overlay_is_full(book->overlay) ? -ENOTSUP : 0;
 }
 
 int book_open(struct book *book, const struct book_params *params)
 {
-	const uint32_t *ids = params->overlay.ids;
-	const struct overlay_edge *edges;
+	struct book_roster r = {0};
+	unsigned n = params->members ? params->n_members : params->overlay.n;
 	int ret;
 
-	if (params->self >= params->overlay.n || params->timeout_ns == 0 || params->epoch == 0 ||
+	if (params->self >= n || params->timeout_ns == 0 || params->epoch == 0 ||
 		params->epoch >> (62 - EPOCH_BITS) != 0)
 		return -EINVAL;
 	*book = (struct book){
@@ -57,18 +209,94 @@ int book_open(struct book *book, const struct book_params *params)
 		.word = params->word,
 	};
 	TAILQ_INIT(&book->changed);
-	ret = overlay_create(&params->overlay, &book->overlay);
-	if (ret)
-		return ret;
-	book->position = overlay_position(book->overlay, ids[params->self]);
-	book->n_edges = book->overlay->n_edges[book->position];
-	edges = overlay_edges(book->overlay, book->position);
-	book->fingerprint = hash64_step(HASH64_BASIS, book->overlay->ids[book->position]);
-	for (unsigned e = 0; e < book->n_edges; e++)
-		book->fingerprint = hash64_step(
-			book->fingerprint, book->overlay->ids[edges[e].peer]);
-	return create_links(book, ids);
+	ret = roster_read(&r, params);
+	if (ret == 0)
+		ret = create_edges(book, params, &r);
+	roster_free(&r);
+	return ret;
 }
+
+unsigned book_joiners(const struct book *book)
+{
+	return book->n_edges - book->n_first;
+}
+
+bool book_misses_member(const struct book *book)
+{
+	for (unsigned e = book->n_first; e < book->n_edges; e++)
+		if (book->links[e].peer == BOOK_NO_PEER)
+			return true;
+	return false;
+}
+
+/* Returns the number of joiners without an edge, or -ENOTSUP; see book_regroup(). */
+static int count_new(
+	const struct book *book, const struct book_member *members, unsigned n, unsigned self)
+{
+	unsigned bound = 0, present = 0, added = 0;
+
+	for (unsigned e = 0; e < book->n_edges; e++)
+		bound += book->links[e].peer != BOOK_NO_PEER;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned e = find_edge(book, &members[i]);
+
+		if (i == self)
+			continue;
+		if (e < book->n_edges)
+			present += book->links[e].peer != BOOK_NO_PEER;
+		else if (!members[i].joined)
+			return -ENOTSUP;
+		else
+			added++;
+	}
+	if (present != bound || book->n_edges + added > EDGES_MOST ||
+		(added > 0 && (!book->ops->add_edge || !overlay_is_full(book->overlay))))
+		return -ENOTSUP;
+	return (int)added;
+}
+
+int book_regroup(struct book *book, const struct book_member *members, unsigned n, unsigned self,
+	uint64_t now_ns)
+{
+	int added = count_new(book, members, n, self), ret = 0;
+	struct book_link *links = NULL;
+	unsigned *edge_of = NULL;
+
+	if (added < 0)
+		return added;
+	edge_of = calloc((size_t)n + 1, sizeof(*edge_of));
+	links = calloc((size_t)book->n_edges + (unsigned)added + 1, sizeof(*links));
+	if (!edge_of || !links)
+		ret = -ENOMEM;
+	if (ret == 0 && added > 0) {
+		ret = book->ops->make_room(book, book->n_edges + (unsigned)added);
+		accounts_sort(book->by_id, book->accounts, book->n);
+	}
+	if (ret) {
+		free(edge_of);
+		free(links);
+		return ret;
+	}
+	memcpy(links, book->links, book->n_edges * sizeof(*links));
+	free(book->links);
+	free(book->edge_of);
+	book->links = links;
+	for (unsigned i = 0; i < n; i++)
+		if (i != self && find_edge(book, &members[i]) == book->n_edges) {
+			add_link(book, &members[i]);
+			book->ops->add_edge(book, now_ns);
+		}
+	bind_links(book, edge_of, members, n);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned position = overlay_position(book->overlay, members[i].id);
+
+		if (position < book->overlay->n)
+			book->index_of[position] = i;
+	}
+	return 0;
+}
+
+/* --- accounts --------------------------------------------------------------------------------- */
 
 static int compare_records(const void *a, const void *b)
 {
@@ -161,7 +389,9 @@ void book_closes(struct book *book, enum book_closure closure)
 
 unsigned book_edge(const struct book *book, unsigned peer)
 {
-	return peer < book->overlay->n ? book->edge_of[peer] : book->n_edges;
+	unsigned edge = peer < book->n_roster ? book->edge_of[peer] : BOOK_NO_PEER;
+
+	return edge == BOOK_NO_PEER ? book->n_edges : edge;
 }
 
 void book_note_received(struct book *book, unsigned edge, uint64_t now_ns)
@@ -305,10 +535,14 @@ bool book_unsaved(const struct book *book)
 static int account_save(
 	struct book *book, struct book_account *account, book_write write, void *context)
 {
-	uint8_t *body = account_write_head(book, account);
+	int ret = account_record_room(book, account);
+	uint8_t *body;
 	size_t len;
-	int ret = book->ops->save(book, account, body, &len);
 
+	if (ret)
+		return ret;
+	body = account_write_head(book, account);
+	ret = book->ops->save(book, account, body, &len);
 	if (ret)
 		return ret;
 	account->saving = account->stored = true;

@@ -11,6 +11,8 @@
  *     another name that has the same id is refused, and never takes up the account;
  *   - records, each after a fingerprint of the edges, because a record is of no use if edges lead
  *     elsewhere, and after the name;
+ *   - limiters that join (see book_regroup()). They have no share and no place in the overlay. Each
+ *     of the others adds an edge to them, which its records name;
  *   - other policies at run time: a prepared copy takes effect when nothing can fail any more. The
  *     account of a policy that is gone is kept as long as neighbours might hold something of it;
  *   - the accounts that wait to be durable, in one round for all: one request to the disk, however
@@ -109,9 +111,24 @@ enum book_doubt {
 	BOOK_TWICE, /* its earlier start is alive: both starts receive that as the answer */
 };
 
+/*
+ * A member of the group. All limiters have the same founders, between which the overlay is. `born`
+ * differs between two memberships of one limiter: an edge leads to one membership.
+ */
+struct book_member {
+	uint32_t id;
+	bool joined; /* after the ledger was made */
+	uint64_t born;
+};
+
+/* Peer of a link to a member that a record names, and that is not in the roster yet. */
+#define BOOK_NO_PEER UINT32_MAX
+
 /* One neighbour: the state that both kinds of accounts share. */
 struct book_link {
-	unsigned peer; /* index in the roster */
+	unsigned peer; /* index in the roster, or BOOK_NO_PEER */
+	uint32_t id;   /* the neighbour's; and: */
+	uint64_t born; /* with an added edge */
 	bool alive;    /* sent a message, and since then not found to be silent for too long */
 	uint64_t received_ns, sent_ns; /* when the newest message arrived, and was sent */
 	bool has_reported;             /* a message has arrived; the newest is of this ledger: */
@@ -154,12 +171,26 @@ struct book_ops {
 
 	/* The record is durable and in force, or (false) it is as if it had not been written. */
 	void (*committed)(struct book *book, struct book_account *account, bool durable);
+
+	/*
+	 * Makes room for so many edges in all accounts, which book_account_moved() can replace.
+	 * Returns 0 or -ENOMEM. Then add_edge() adds one, whose number is n_edges - 1. Both NULL:
+	 * no limiter can join.
+	 */
+	int (*make_room)(struct book *book, unsigned n_edges);
+	void (*add_edge)(struct book *book, uint64_t now_ns);
 };
 
 struct book_params {
 	const struct book_ops *ops;
-	struct overlay_params overlay; /* ids: the roster */
-	unsigned self;                 /* our index in the roster */
+	struct overlay_params overlay; /* ids: the roster, without `members` */
+	/*
+	 * The roster; NULL: that of the overlay, all founders. A member that records name as a
+	 * joiner is one, too. With a joiner the overlay must have an edge between all.
+	 */
+	const struct book_member *members;
+	unsigned n_members;
+	unsigned self; /* our index in the roster */
 	const void *policies;
 	unsigned n_policies;
 	struct book_record *records; /* also of policies that are gone; they get sorted */
@@ -175,11 +206,15 @@ struct book_params {
 
 struct book {
 	const struct book_ops *ops;
-	struct overlay *overlay;
-	unsigned position, n_edges;
+	struct overlay *overlay; /* between the founders */
+	unsigned position;       /* in the overlay, or overlay->n if we have joined */
+	unsigned n_edges;
+	unsigned n_first;        /* edges of the overlay, the first ones; the others are added */
+	unsigned n_named;        /* added edges of a joiner to founders, the first ones of those */
 	struct book_link *links; /* n_edges */
-	unsigned *edge_of;       /* by index in the roster, or n_edges */
-	unsigned *index_of;      /* in the roster, by position */
+	unsigned n_roster;
+	unsigned *edge_of;  /* n_roster, or BOOK_NO_PEER */
+	unsigned *index_of; /* in the roster, by position */
 	uint64_t timeout_ns;
 	uint64_t fingerprint; /* hash of the edges */
 	uint64_t next_epoch;  /* for open() to take, and to raise */
@@ -199,7 +234,8 @@ struct book {
 	unsigned n_saving;   /* accounts of `changed` in this round, the first ones */
 	uint64_t *forgotten; /* n_forgotten ids, whose records are to go; */
 	unsigned n_forgotten, forgotten_room, n_forgetting; /* the first ones in this round */
-	uint8_t *record;                                    /* room for one */
+	uint8_t *record;                                    /* room for one, in bytes: */
+	size_t record_room;
 };
 
 /*
@@ -211,6 +247,47 @@ struct book {
 int book_open(struct book *book, const struct book_params *params);
 int book_fill(struct book *book, const struct book_params *params, uint64_t now_ns);
 void book_close(struct book *book);
+
+/*
+ * Takes another roster, in which self is our index. It has the founders and the joiners of before,
+ * and can have more joiners: each gets an edge, which the caller commits. Returns 0, or -ENOMEM or
+ * -ENOTSUP and nothing has changed. -ENOTSUP: a member is missing, a new one has not joined, or the
+ * overlay has no edge between some founders.
+ */
+int book_regroup(struct book *book, const struct book_member *members, unsigned n, unsigned self,
+	uint64_t now_ns);
+
+/* Replaces account i, which has moved in memory. For make_room(). */
+void book_account_moved(struct book *book, unsigned i, struct book_account *account);
+
+/* Returns the number of edges that were added at run time or at a start. */
+unsigned book_joiners(const struct book *book);
+
+/*
+ * Returns true if records name a member that is not in the roster. Then the owner's set of members
+ * is older than its records, and must not be equal to those of others, see ledger_set_complete().
+ */
+bool book_misses_member(const struct book *book);
+
+/*
+ * Fixes the links of a queue's entry that has moved in memory, or of a queue that has.
+ */
+#define BOOK_ENTRY_MOVED(head, entry, field)                                                 \
+	do {                                                                                 \
+		*(entry)->field.tqe_prev = (entry);                                          \
+		if (TAILQ_NEXT(entry, field))                                                \
+			TAILQ_NEXT(entry, field)->field.tqe_prev = &(entry)->field.tqe_next; \
+		else                                                                         \
+			(head)->tqh_last = &(entry)->field.tqe_next;                         \
+	} while (0)
+
+#define BOOK_QUEUE_MOVED(head, field)                                           \
+	do {                                                                    \
+		if (TAILQ_EMPTY(head))                                          \
+			TAILQ_INIT(head);                                       \
+		else                                                            \
+			TAILQ_FIRST(head)->field.tqe_prev = &TAILQ_FIRST(head); \
+	} while (0)
 
 /* Returns the account of a policy's id, or NULL. */
 struct book_account *book_find(const struct book *book, uint64_t id);

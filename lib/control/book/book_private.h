@@ -10,6 +10,22 @@
 
 #include "book/book.h"
 
+/* Names of added edges in a record: two numbers of them, and the id and `born` of each. */
+#define EDGES_MOST   UINT16_MAX
+#define EDGES_HEAD   (2 * sizeof(uint16_t))
+#define EDGE_NAME    (sizeof(uint32_t) + sizeof(uint64_t))
+#define RECORD_HEAD  (2 * sizeof(uint64_t) + 1)
+#define RECORD_NAMES 0x80 /* in the length of the policy's name: names of added edges follow it */
+
+/* The names that a record has, or n = 0. A joiner's record has all founders first. */
+struct record_names {
+	const uint8_t *at;
+	unsigned n, n_founders;
+};
+
+struct record_names record_names(const struct book_record *record);
+struct book_member record_name(const struct record_names *names, unsigned i);
+
 /* The row of one policy, which begins with its id. */
 static inline const void *row_at(const struct book *book, const void *policies, unsigned i)
 {
@@ -29,6 +45,9 @@ static inline struct book_name row_name(const void *row)
 /* Makes the account of a policy, or (NULL) of a record without a policy. Returns 0 or an errno. */
 int account_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out);
+
+/* Makes room in book->record for the record of an account. Returns 0 or -ENOMEM. */
+int account_record_room(struct book *book, const struct book_account *account);
 
 /* Begins a record in book->record; returns the place behind that. */
 uint8_t *account_write_head(const struct book *book, const struct book_account *account);

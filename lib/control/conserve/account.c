@@ -26,8 +26,10 @@ uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint
 	return limit / roster->n + (before < limit % roster->n);
 }
 
-static uint64_t conserve_share_of(const struct conserve *c, uint64_t limit)
+uint64_t rate_share(const struct conserve *c, uint64_t limit)
 {
+	if (c->book.position == c->book.overlay->n)
+		return 0;
 	return conserve_share(&c->params.overlay, c->params.self, limit);
 }
 
@@ -85,6 +87,25 @@ void rate_due_to_all(struct conserve *c, struct rate_account *a)
 		rate_due(c, a, e);
 }
 
+/* Fixes the queues of an account that has moved in memory. */
+static void rate_moved(struct conserve *c, struct rate_account *a)
+{
+	book_account_moved(&c->book, a->book.index, &a->book);
+	if (a->news)
+		BOOK_ENTRY_MOVED(&c->news, a, next_news);
+	if (a->moving)
+		BOOK_ENTRY_MOVED(&c->moving, a, next_moving);
+	BOOK_ENTRY_MOVED(&c->buckets[a->bucket], a, next_in_bucket);
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		struct rate_link *link = &c->links[e];
+
+		if (a->edges[e].due)
+			BOOK_ENTRY_MOVED(&link->due, a, edges[e].next_due);
+		else if (a->edges[e].stale)
+			BOOK_ENTRY_MOVED(&link->stale, a, edges[e].next_due);
+	}
+}
+
 static void rate_close(struct book *book, struct book_account *account)
 {
 	struct conserve *c = (struct conserve *)book;
@@ -113,8 +134,7 @@ static int rate_fits(const struct conserve *c, const struct rate_account *a, uin
 {
 	if (limit > LEDGER_MOST)
 		return -EINVAL;
-	if (a && (__int128)ledger_balance(a->ledger) + conserve_share_of(c, limit) >
-			 (int64_t)LEDGER_MOST)
+	if (a && (__int128)ledger_balance(a->ledger) + rate_share(c, limit) > (int64_t)LEDGER_MOST)
 		return -EOVERFLOW;
 	return 0;
 }
@@ -170,7 +190,7 @@ bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 	if (least.limit == a->limit && least.burst == a->burst)
 		return false;
 	/* This share is no more than the policy's, which fits. */
-	(void)ledger_set_share(a->ledger, conserve_share_of(c, least.limit));
+	(void)ledger_set_share(a->ledger, rate_share(c, least.limit));
 	a->limit = least.limit;
 	a->burst = least.burst;
 	a->floor = least.limit / n / FLOOR_PART;
@@ -192,7 +212,7 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
 	rate_has_news(c, a);
 	ledger_raise_most(a->ledger, policy->limit);
 	if (!rate_go_by_least(c, a))
-		(void)ledger_set_share(a->ledger, conserve_share_of(c, a->limit));
+		(void)ledger_set_share(a->ledger, rate_share(c, a->limit));
 	return 0;
 }
 
@@ -208,7 +228,7 @@ static void assume_terms(
 
 	a->policy = *policy;
 	assumed = rate_own_terms(c, a);
-	if (share < conserve_share_of(c, policy->limit))
+	if (share < rate_share(c, policy->limit))
 		assumed.limit = share * c->params.overlay.n; /* the limit with that share */
 	for (unsigned e = 0; e < c->book.n_edges; e++)
 		a->edges[e].reported = assumed;
@@ -221,8 +241,9 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	const struct conserve_policy gone = {.id = record ? record->id : 0};
 	const struct conserve_policy *terms = policy ? policy : &gone;
 	struct ledger_params params = {
-		.share = conserve_share_of(c, terms->limit),
+		.share = rate_share(c, terms->limit),
 		.n_edges = book->n_edges,
+		.n_added = book->n_edges - book->n_first,
 		.friend = book->n_edges && c->params.promise ? OVERLAY_FRIEND : LEDGER_NOBODY,
 		.lease_ns = c->params.lease_ns,
 		.drift_ppm = c->params.drift_ppm,
@@ -230,6 +251,7 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 		.word = book->word,
 		.most = terms->limit,
 		.recovering = record ? record->len == 0 : book->recovering,
+		.incomplete = !c->complete,
 	};
 	struct rate_account *a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
 	int ret;
@@ -261,6 +283,89 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	a->book.record_bytes = ledger_record_size(a->ledger);
 	*out = &a->book;
 	return 0;
+}
+
+void rate_begin_link(struct conserve *c, unsigned e, uint64_t now_ns)
+{
+	TAILQ_INIT(&c->links[e].due);
+	TAILQ_INIT(&c->links[e].stale);
+	book_note_received(&c->book, e, now_ns);
+	c->links[e].received_ns = now_ns;
+}
+
+/* Moves the links, with the heads of their queues. Returns 0 or -ENOMEM. */
+static int rate_move_links(struct conserve *c, unsigned n)
+{
+	const unsigned before = c->book.n_edges;
+	struct gdrl_neighbour *neighbours;
+	struct rate_link *links = calloc((size_t)n + 1, sizeof(*links));
+	uint64_t *amounts = calloc((size_t)n + 1, sizeof(*amounts));
+
+	neighbours = calloc((size_t)n + 1, sizeof(*neighbours));
+	if (!links || !amounts || !neighbours) {
+		free(links);
+		free(amounts);
+		free(neighbours);
+		return -ENOMEM;
+	}
+	memcpy(links, c->links, before * sizeof(*links));
+	for (unsigned e = 0; e < before; e++) {
+		BOOK_QUEUE_MOVED(&links[e].due, edges[e].next_due);
+		BOOK_QUEUE_MOVED(&links[e].stale, edges[e].next_due);
+	}
+	free(c->links);
+	free(c->amounts);
+	free(c->neighbours);
+	c->links = links;
+	c->amounts = amounts;
+	c->neighbours = neighbours;
+	return 0;
+}
+
+/* Edges of an account are at its end, so that it moves. */
+static int rate_make_room(struct book *book, unsigned n_edges)
+{
+	struct conserve *c = (struct conserve *)book;
+	int ret = rate_move_links(c, n_edges);
+
+	for (unsigned i = 0; ret == 0 && i < book->n; i++) {
+		struct rate_account *a = rate_at(c, i);
+		struct rate_account *larger;
+
+		if (ledger_make_room(&a->ledger, n_edges))
+			return -ENOMEM;
+		larger = realloc(a, sizeof(*a) + n_edges * sizeof(a->edges[0]));
+		if (!larger)
+			return -ENOMEM;
+		rate_moved(c, larger);
+	}
+	return ret;
+}
+
+static void rate_add_edge(struct book *book, uint64_t now_ns)
+{
+	struct conserve *c = (struct conserve *)book;
+	const unsigned e = book->n_edges - 1;
+
+	rate_begin_link(c, e, now_ns);
+	for (unsigned i = 0; i < book->n; i++) {
+		struct rate_account *a = rate_at(c, i);
+
+		a->edges[e] = (struct rate_edge){.reported = rate_own_terms(c, a)};
+		ledger_add_edge(a->ledger, now_ns);
+		a->book.record_bytes = ledger_record_size(a->ledger);
+		rate_due(c, a, e);
+		rate_stir(c, a);
+		book_changed(book, &a->book);
+	}
+}
+
+void rate_recovered(struct conserve *c, struct rate_account *a)
+{
+	rate_stir(c, a);
+	rate_has_news(c, a);
+	rate_due_to_all(c, a);
+	book_changed(&c->book, &a->book);
 }
 
 void rate_lose(struct conserve *c, struct rate_account *a)
@@ -405,4 +510,6 @@ const struct book_ops rate_ops = {
 	.unsaved = rate_unsaved,
 	.save = rate_save,
 	.committed = rate_committed,
+	.make_room = rate_make_room,
+	.add_edge = rate_add_edge,
 };

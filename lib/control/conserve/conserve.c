@@ -28,12 +28,8 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 		return -ENOMEM;
 	for (unsigned b = 0; b < DIGEST_BUCKETS; b++)
 		TAILQ_INIT(&c->buckets[b]);
-	for (unsigned e = 0; e < n; e++) {
-		TAILQ_INIT(&c->links[e].due);
-		TAILQ_INIT(&c->links[e].stale);
-		book_note_received(&c->book, e, now_ns);
-		c->links[e].received_ns = now_ns;
-	}
+	for (unsigned e = 0; e < n; e++)
+		rate_begin_link(c, e, now_ns);
 	return 0;
 }
 
@@ -56,6 +52,8 @@ static int conserve_create_parts(
 	struct book_params book = {
 		.ops = &rate_ops,
 		.overlay = params->overlay,
+		.members = params->members,
+		.n_members = params->n_members,
 		.self = params->self,
 		.policies = params->policies,
 		.n_policies = params->n_policies,
@@ -68,19 +66,25 @@ static int conserve_create_parts(
 		.proof_ns = params->proof_ns,
 		.timeout_ns = params->lease_ns,
 	};
-	unsigned n = params->overlay.n;
+	unsigned n = params->members ? params->n_members : params->overlay.n;
 	int ret;
 
 	if (book.overlay.degree == 0)
 		book.overlay.degree = n <= CONSERVE_MESH ? n - 1 : SPARSE_DEGREE;
 	ret = book_open(&c->book, &book);
-	if (ret == 0)
-		ret = conserve_create_links(c, now_ns);
+	if (ret)
+		return ret;
+	c->params.overlay.ids = c->book.overlay->ids;
+	c->params.overlay.n = c->book.overlay->n;
+	c->params.self = c->book.position;
+	ret = conserve_create_links(c, now_ns);
 	if (ret == 0)
 		ret = book_fill(&c->book, &book, now_ns);
 	if (ret)
 		return ret;
-	c->mesh = c->book.overlay->degree[c->book.position] == n - 1;
+	/* With joiners, all are neighbours. */
+	c->mesh = c->book.position == c->book.overlay->n ||
+		  c->book.overlay->degree[c->book.position] == c->book.overlay->n - 1;
 	announce_accounts(c);
 	return 0;
 }
@@ -96,6 +100,7 @@ int conserve_create(const struct conserve_params *params, uint64_t now_ns, struc
 	if (!c)
 		return -ENOMEM;
 	c->params = *params;
+	c->complete = !params->incomplete;
 	TAILQ_INIT(&c->news);
 	TAILQ_INIT(&c->moving);
 	ret = conserve_create_parts(c, params, now_ns);
@@ -104,9 +109,8 @@ int conserve_create(const struct conserve_params *params, uint64_t now_ns, struc
 		return ret;
 	}
 	/* Borrowed data belongs to the caller. */
-	c->params.overlay.ids = c->book.overlay->ids;
-	c->params.self = c->book.position;
 	c->params.overlay.pairs = NULL;
+	c->params.members = NULL;
 	c->params.policies = NULL;
 	c->params.records = NULL;
 	*out = c;
@@ -144,6 +148,38 @@ int conserve_update(
 	return 0;
 }
 
+int conserve_regroup(struct conserve *c, const struct book_member *members, unsigned n,
+	unsigned self, uint64_t now_ns)
+{
+	return book_regroup(&c->book, members, n, self, now_ns);
+}
+
+void conserve_set_complete(struct conserve *c, bool complete)
+{
+	if (c->complete == complete)
+		return;
+	c->complete = complete;
+	for (unsigned i = 0; i < c->book.n; i++)
+		if (ledger_set_complete(rate_at(c, i)->ledger, complete))
+			rate_recovered(c, rate_at(c, i));
+}
+
+/* Joiners are neighbours of all. */
+static bool find_joiners_in_use(struct conserve *c)
+{
+	bool changed = false;
+
+	for (unsigned e = c->book.n_first; e < c->book.n_edges; e++) {
+		struct rate_link *link = &c->links[e];
+
+		changed |= link->in_use != c->book.links[e].alive;
+		link->messages = 0;
+		link->in_use = c->book.links[e].alive;
+		c->degree += link->in_use;
+	}
+	return changed;
+}
+
 /*
  * Finds the dead neighbours, and so the edges in use. Returns true if a neighbour died or is back.
  */
@@ -153,7 +189,7 @@ static bool find_edges_in_use(struct conserve *c, uint64_t now_ns)
 	bool changed = false;
 
 	book_find_silent(&c->book, now_ns);
-	for (unsigned e = 0; e < c->book.n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_first; e++) {
 		changed |= bitmap_has(c->dead, edges[e].peer) == c->book.links[e].alive;
 		if (c->book.links[e].alive)
 			bitmap_clear(c->dead, edges[e].peer);
@@ -161,14 +197,14 @@ static bool find_edges_in_use(struct conserve *c, uint64_t now_ns)
 			bitmap_set(c->dead, edges[e].peer);
 	}
 	c->degree = 0;
-	for (unsigned e = 0; e < c->book.n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_first; e++) {
 		struct rate_link *link = &c->links[e];
 
 		link->messages = 0;
 		link->in_use = overlay_in_use(c->book.overlay, c->book.position, e, c->dead);
 		c->degree += link->in_use && c->book.links[e].alive;
 	}
-	return changed;
+	return find_joiners_in_use(c) || changed;
 }
 
 void conserve_tick(struct conserve *c, uint64_t now_ns)
@@ -262,7 +298,7 @@ struct conserve_view conserve_view(const struct conserve *c, unsigned policy, ui
 {
 	const struct rate_account *a = rate_at(c, policy);
 	struct conserve_view view = {
-		.share = conserve_share(&c->params.overlay, c->params.self, a->limit),
+		.share = rate_share(c, a->limit),
 		.limit = a->limit,
 		.balance = ledger_balance(a->ledger),
 		.free = ledger_free(a->ledger),
@@ -287,7 +323,8 @@ struct conserve_edge_view conserve_edge(
 {
 	return (struct conserve_edge_view){
 		.peer = c->book.links[edge].peer,
-		.spare = overlay_edges(c->book.overlay, c->book.position)[edge].spare,
+		.spare = edge < c->book.n_first &&
+			 overlay_edges(c->book.overlay, c->book.position)[edge].spare,
 		.in_use = c->links[edge].in_use,
 		.alive = book_alive(&c->book, edge, now_ns),
 		.differs = rate_at(c, policy)->edges[edge].differs,

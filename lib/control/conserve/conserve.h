@@ -47,6 +47,10 @@
  * sent any to this start. So the sum is within the lowest limit once that has arrived and debts are
  * paid. Only those debts move.
  *
+ * Joiners. A limiter that joins has no share, and recovers before it holds anything (book/book.h,
+ * ledger/ledger.h). All others are its neighbours, and amounts move to it like to any limiter. The
+ * equal part is that of the founders, at all limiters.
+ *
  * A pure state machine: time, messages and records come in as arguments. One thread. Rates in bytes
  * per second.
  */
@@ -98,8 +102,11 @@ struct conserve_policy {
 };
 
 struct conserve_params {
-	struct overlay_params overlay; /* ids: the roster; a degree of 0: by its size */
-	unsigned self;                 /* our index in the roster */
+	struct overlay_params overlay;     /* ids: the roster; a degree of 0: by its size */
+	const struct book_member *members; /* the roster with joiners, see struct book_params */
+	unsigned n_members;
+	unsigned self;   /* our index in the roster */
+	bool incomplete; /* see conserve_set_complete() */
 	const struct conserve_policy *policies;
 	unsigned n_policies;
 	struct book_record *records; /* see struct book_params */
@@ -150,7 +157,10 @@ struct conserve_edge_view {
 
 struct conserve;
 
-/* Returns limit / n; the remainder goes to the first ones, in the order of their ids. */
+/*
+ * Returns limit / n; the remainder goes to the first ones, in the order of their ids. Joiners have
+ * none, and are not in the overlay's roster.
+ */
 uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint64_t limit);
 
 /*
@@ -168,6 +178,16 @@ void conserve_destroy(struct conserve *c);
  */
 int conserve_update(
 	struct conserve *c, const struct conserve_policy *policies, unsigned n, uint64_t now_ns);
+
+/*
+ * Takes another roster, see book_regroup(). A new joiner gets its amounts from the others, as
+ * targets or indicators decide.
+ */
+int conserve_regroup(struct conserve *c, const struct book_member *members, unsigned n,
+	unsigned self, uint64_t now_ns);
+
+/* Sets if the roster has all members of the group, see ledger_set_complete(). */
+void conserve_set_complete(struct conserve *c, bool complete);
 
 /* Sets the amount that a policy should have here; and its measurements, for an indicator. */
 void conserve_target(struct conserve *c, unsigned policy, double target);

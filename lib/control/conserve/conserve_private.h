@@ -108,6 +108,7 @@ struct conserve {
 	uint64_t *dead;
 	uint64_t *amounts; /* n_edges */
 	struct gdrl_neighbour *neighbours;
+	bool complete;            /* see conserve_set_complete() */
 	unsigned sending;         /* edge that conserve_send() is at */
 	struct rate_queue news;   /* accounts that may enforce another limit than before */
 	struct rate_queue moving; /* accounts that the next tick looks at: the others are settled */
@@ -124,6 +125,9 @@ static inline struct rate_account *rate_at(const struct conserve *c, unsigned i)
 }
 
 extern const struct book_ops rate_ops;
+
+/* Returns our share of a limit: 0 for a joiner. */
+uint64_t rate_share(const struct conserve *c, uint64_t limit);
 
 /* Sets another limit or mover. Returns 0, -EINVAL or -EOVERFLOW. */
 int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
@@ -201,6 +205,12 @@ bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
 /* Ends the waiting if the time has come. Returns true if the account still waits. */
 bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns);
+
+/* Begins a link without accounts that are due. */
+void rate_begin_link(struct conserve *c, unsigned edge, uint64_t now_ns);
+
+/* Notes that the recovery of an account has ended. */
+void rate_recovered(struct conserve *c, struct rate_account *a);
 
 /* Drops the record of the account, which recovers. */
 void rate_lose(struct conserve *c, struct rate_account *a);

@@ -213,6 +213,8 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 		return 0;
 	c->per_message = (unsigned)((room - BOOK_HEAD) / CONSERVE_ENTRY);
 	for (; c->sending < c->book.n_edges; c->sending++) {
+		if (c->book.links[c->sending].peer == BOOK_NO_PEER)
+			continue;
 		len = conserve_write_message(c, c->sending, now_ns, buf, room);
 		if (len == 0)
 			continue;
