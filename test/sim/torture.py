@@ -66,6 +66,21 @@ def nothing_is_exceeded():
     return ", ".join(words)
 
 
+def nor_by_a_join():
+    """Limiters join in each run. A joiner that begins with a share exceeds the limit."""
+    words = []
+    for guarantee in ("gdrl", "hard", "adaptor", "levels"):
+        found = figures("--guarantee", guarantee, "--seeds", str(SEEDS), "--minutes", "4",
+                        "--joins", "--jobs", "2")
+        expect(found["violations"] == 0 and found["lost_units"] == 0, found)
+        expect(found["joins"] >= SEEDS and found["moves"] > SEEDS * 10, found)
+        words.append(f"{guarantee} {found['joins']} joins")
+    done = run("--guarantee", "hard", "--seeds", "3", "--minutes", "4", "--joins", "--break",
+               "minting")
+    expect(done.returncode == 1, done.stdout + done.stderr)
+    return ", ".join(words)
+
+
 def nor_by_a_death():
     """A limiter ends for good in each run; only its own amounts are missing."""
     words = []
@@ -113,7 +128,8 @@ def bad_input_is_refused():
     expect(done.returncode == 2 and "/nowhere/at/all.json" in done.stderr, done.stderr)
 
 
-TESTS = [nothing_is_exceeded, nor_by_a_death, all_comes_back, all_is_each, bad_input_is_refused]
+TESTS = [nothing_is_exceeded, nor_by_a_join, nor_by_a_death, all_comes_back, all_is_each,
+         bad_input_is_refused]
 
 
 def main():

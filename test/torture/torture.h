@@ -30,6 +30,12 @@ enum torture_guarantee {
 	TORTURE_GUARANTEES
 };
 
+/*
+ * Rules of joins that are broken on purpose. MINTING: a joiner begins with a share. INCOMPLETE: a
+ * recovery does not wait for the whole set of members.
+ */
+enum torture_broken { TORTURE_NOTHING, TORTURE_MINTING, TORTURE_INCOMPLETE };
+
 struct torture_case {
 	enum torture_guarantee guarantee;
 	uint64_t seed;
@@ -37,6 +43,8 @@ struct torture_case {
 	bool death;   /* one limiter ends for good, with its amounts */
 	bool harsh;   /* faults are more frequent, and most starts have an old store */
 	bool beliefs; /* rates: prints each limiter's final state to standard error */
+	bool joins;   /* rates: limiters join, with an overlay between all */
+	enum torture_broken broken;
 };
 
 struct torture_result {
@@ -51,6 +59,7 @@ struct torture_result {
 	uint64_t stalls;        /* one thread each time */
 	uint64_t deaths;        /* limiters that ended for good */
 	uint64_t loans;         /* accepted */
+	uint64_t joins;         /* limiters that joined */
 	uint64_t expired;       /* times that workers detected a limit's end by themselves */
 	bool violated, error;   /* error: it could not be run */
 	char what[160];

@@ -61,7 +61,9 @@ void world_enforce(struct rates_node *box, uint64_t at)
 
 static uint64_t box_share_of(const struct world *w, const struct rates_node *box, uint64_t limit)
 {
-	return conserve_share(&w->params.overlay, (unsigned)(box - w->boxes), limit);
+	const unsigned i = (unsigned)(box - w->boxes);
+
+	return i < w->n_founders ? conserve_share(&w->params.overlay, i, limit) : 0;
 }
 
 uint64_t world_total(const struct world *w, unsigned account)
@@ -181,11 +183,12 @@ void world_check_sums(struct world *w)
 	bucket_set(&w->bound, w->events.now_ns, bound, max_joint_burst(w, bound));
 }
 
-static unsigned edge_back_to(const struct conserve *c, unsigned self)
+/* Returns the edge of a limiter to another one, or their number. */
+static unsigned edge_back_to(const struct world *w, const struct rates_node *box, unsigned self)
 {
 	unsigned e = 0;
 
-	while (e < conserve_edges(c) && conserve_edge(c, 0, e, 0).peer != self)
+	while (e < conserve_edges(box->c) && world_number_of_edge(w, box, e) != self)
 		e++;
 	return e;
 }
@@ -207,13 +210,16 @@ static void check_account(struct world *w, struct rates_node *box, unsigned acco
 		torture_complain(w->result, "a debt of %lld", (long long)debt);
 	for (unsigned e = 0; e < conserve_edges(box->c); e++) {
 		struct conserve_edge_view mine = conserve_edge(box->c, account, e, 0);
-		const struct rates_node *peer = &w->boxes[mine.peer];
-		struct ledger_view its;
+		const struct rates_node *peer = &w->boxes[world_number_of_edge(w, box, e)];
+		struct ledger_view its = {0};
+		unsigned back;
 
 		balance += (int64_t)mine.ledger.received - (int64_t)mine.ledger.granted;
 		if (peer->lost || !peer->c)
 			continue;
-		its = conserve_edge(peer->c, account, edge_back_to(peer->c, self), 0).ledger;
+		back = edge_back_to(w, peer, self);
+		if (back < conserve_edges(peer->c))
+			its = conserve_edge(peer->c, account, back, 0).ledger;
 		if (mine.ledger.received > its.locked)
 			torture_complain(w->result, "received %llu of %llu",
 				(unsigned long long)mine.ledger.received,

@@ -38,6 +38,8 @@ static const char usage_text[] =
 	"  --deaths       in each run a limiter ends for good: nothing is exceeded, though what it had is\n"
 	"                 missing\n"
 	"  --harsh        crashes are more frequent, and most of them lead to an old store (not copies)\n"
+	"  --joins        limiters join: gdrl, hard, adaptor and levels, between all (no joins)\n"
+	"  --break RULE   a rule of joins that is broken: minting or incomplete\n"
 	"  --beliefs      what each limiter believes in the end of each run, on standard error\n"
 	"  --json FILE    the sums ('-': standard output, in place of the lines)\n"
 	"  --help\n"
@@ -47,14 +49,15 @@ static const char usage_text[] =
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
 	uint64_t seeds, first, minutes, limiters, jobs;
-	bool deaths, harsh, beliefs;
+	bool deaths, harsh, beliefs, joins;
+	enum torture_broken broken;
 	const char *json;
 };
 
 /* Sums over a part of the seeds, and the first violation. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
-		deaths, loans, old_stores, flips, copies, errors;
+		deaths, loans, old_stores, flips, copies, joins, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -76,6 +79,19 @@ static bool choose_guarantee(const char *text, void *options)
 	return found;
 }
 
+static bool choose_broken(const char *text, void *options)
+{
+	static const char *const rules[] = {"minting", "incomplete"};
+	struct options *o = options;
+
+	for (unsigned r = 0; r < 2; r++)
+		if (strcmp(text, rules[r]) == 0)
+			o->broken = (enum torture_broken)(r + 1);
+	if (o->broken == TORTURE_NOTHING)
+		fprintf(stderr, "--break: \"%s\": expected minting or incomplete\n", text);
+	return o->broken != TORTURE_NOTHING;
+}
+
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("guarantee", choose_guarantee),
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000000),
@@ -86,6 +102,8 @@ static const struct option_row rows[] = {
 	OPTION_ROW_FLAG("deaths", struct options, deaths),
 	OPTION_ROW_FLAG("harsh", struct options, harsh),
 	OPTION_ROW_FLAG("beliefs", struct options, beliefs),
+	OPTION_ROW_FLAG("joins", struct options, joins),
+	OPTION_ROW_OTHER("break", choose_broken),
 	OPTION_ROW_TEXT("json", struct options, json),
 };
 
@@ -107,6 +125,7 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->old_stores += r->old_stores;
 	sums->flips += r->flips;
 	sums->copies += r->copies;
+	sums->joins += r->joins;
 	sums->stalls += r->stalls;
 	sums->expired += r->expired;
 	sums->deaths += r->deaths;
@@ -146,7 +165,7 @@ static void run_part(const struct options *o, unsigned long part, struct sums *s
 		for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
 			struct torture_case c = {(enum torture_guarantee)g, o->first + s,
 				(unsigned)o->limiters, (unsigned)o->minutes, o->deaths, o->harsh,
-				o->beliefs};
+				o->beliefs, o->joins && g <= TORTURE_LEVELS, o->broken};
 			struct torture_result result;
 
 			if (!o->chosen[g])
@@ -192,6 +211,7 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->old_stores += part->old_stores;
 	all->flips += part->flips;
 	all->copies += part->copies;
+	all->joins += part->joins;
 	all->stalls += part->stalls;
 	all->expired += part->expired;
 	all->deaths += part->deaths;
@@ -235,7 +255,7 @@ static int run_torture_jobs(const struct options *o, struct sums *all)
 static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
 	return json_pack(
-		"{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"seeds", (json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
@@ -244,7 +264,8 @@ static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 		(json_int_t)sums->memory_losses, "stalls", (json_int_t)sums->stalls, "expired",
 		(json_int_t)sums->expired, "deaths", (json_int_t)sums->deaths, "loans",
 		(json_int_t)sums->loans, "old_stores", (json_int_t)sums->old_stores, "flips",
-		(json_int_t)sums->flips, "copies", (json_int_t)sums->copies);
+		(json_int_t)sums->flips, "copies", (json_int_t)sums->copies, "joins",
+		(json_int_t)sums->joins);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -252,15 +273,15 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	int ret = 0;
 
 	if (!o->json || !output_is_standard(o->json))
-		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu old stores, %llu flips, %llu copies, %llu deaths, %llu loans, %llu stalls (%llu limits ended by themselves)\n",
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu old stores, %llu flips, %llu copies, %llu deaths, %llu loans, %llu joins, %llu stalls (%llu limits ended by themselves)\n",
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
 			(unsigned long long)sums->memory_losses,
 			(unsigned long long)sums->old_stores, (unsigned long long)sums->flips,
 			(unsigned long long)sums->copies, (unsigned long long)sums->deaths,
-			(unsigned long long)sums->loans, (unsigned long long)sums->stalls,
-			(unsigned long long)sums->expired);
+			(unsigned long long)sums->loans, (unsigned long long)sums->joins,
+			(unsigned long long)sums->stalls, (unsigned long long)sums->expired);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 
@@ -270,11 +291,11 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	if (sums->violations > 0)
 		fprintf(stderr,
 			"seed %llu, %s: %s\n"
-			"again: torture --guarantee %s --first %llu --seeds 1 --limiters %lu --minutes %lu%s\n",
+			"again: torture --guarantee %s --first %llu --seeds 1 --limiters %lu --minutes %lu%s%s\n",
 			(unsigned long long)sums->first_seed, names[sums->first_guarantee],
 			sums->what, names[sums->first_guarantee],
 			(unsigned long long)sums->first_seed, o->limiters, o->minutes,
-			o->harsh ? " --harsh" : "");
+			o->harsh ? " --harsh" : "", o->joins ? " --joins" : "");
 	if (ret)
 		return EXIT_BAD;
 	return sums->violations > 0 || sums->lost > 0 ? EXIT_VIOLATED : EXIT_SUCCESS;

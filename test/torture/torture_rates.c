@@ -24,8 +24,8 @@
 #include "loan/loan.h"
 #include "torture_world.h"
 
-/* Bytes of the record of a lost account without a name: fingerprint, check and length. */
-#define LOST_RECORD 17
+/* Bytes of a ledger's record are more than this; a lost account has names of edges at most. */
+#define LOST_RECORD 250
 
 /* Returns the first true time at which a limiter's clock shows `clock`. */
 static uint64_t true_time(const struct rates_node *box, uint64_t clock)
@@ -195,6 +195,8 @@ static bool next_message(struct world *w, struct rates_node *box, struct message
 {
 	message->len = conserve_send(
 		box->c, world_clock(w, box), message->bytes, ROOM, &message->to);
+	if (message->len > 0)
+		message->to = world_number(w, box, message->to);
 	if (message->len == 0)
 		message->len = world_loans_send(box, message);
 	return message->len > 0;
@@ -331,7 +333,7 @@ static void save_and_tell(struct world *w, struct rates_node *box)
 static void rates_follow_up(struct world *w, struct rates_node *box)
 {
 	if (box->lost && !rates_box_is_recovering(w, box) && !rates_box_waits(w, box))
-		box->lost = box->aged = false;
+		box->lost = box->aged = box->virgin = false;
 	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
 	world_loans_look(w, box);
@@ -390,6 +392,7 @@ static struct conserve *rates_make_conserve(
 		params.identity = (struct book_identity){0};
 	params.epoch = ++w->epoch;
 	params.word = (uint32_t)prng_next(&w->ager) | 1;
+	world_joins_start(w, box, &params);
 	ret = conserve_create(&params, world_clock(w, box), &c);
 	if (ret)
 		torture_failed(w->result, "conserve_create", ret);
@@ -446,7 +449,7 @@ static void rates_restart_box(struct world *w, struct rates_node *box)
 static bool somebody_lost(const struct world *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
-		if (w->boxes[i].lost)
+		if (w->boxes[i].lost && !w->boxes[i].virgin)
 			return true;
 	return false;
 }
@@ -475,6 +478,7 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 	box->up = false;
 	box->life++;
 	box->lost = lost;
+	world_joins_forget(w, box);
 	box->enforced = (struct told){0};
 	if (lost && !box->aged)
 		disk_free(&box->disk);
@@ -672,6 +676,7 @@ static void rates_box_tick(struct world *w, struct rates_node *box)
 	conserve_measure(box->c, RATE, &measure);
 	if (w->accounts > BURST)
 		conserve_target(box->c, BURST, w->demands[BURST][self] * noise);
+	world_joins_tick(w, box);
 	conserve_tick(box->c, world_clock(w, box));
 	rates_box_at(w, w->events.now_ns + box->tick_ns, TICK, box, 0);
 }
@@ -718,7 +723,9 @@ static void rates_hear_message(
 		rates_follow_up(w, box);
 		return;
 	}
-	ret = conserve_receive(box->c, from, world_clock(w, box), bytes, len);
+	if (world_index(w, box, from) == TORTURE_LIMITERS)
+		return; /* gossip rejects it */
+	ret = conserve_receive(box->c, world_index(w, box, from), world_clock(w, box), bytes, len);
 	/* A limiter without memory has no ledger identity, and reports that. */
 	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
 		torture_complain(w->result, "a letter that cannot be read");
@@ -833,7 +840,7 @@ static void draw_world(struct world *w)
 	w->indicator = w->c->guarantee == TORTURE_GDRL
 			       ? gdrl_indicator_find(names[prng_below(&w->prng, 5)])
 			       : NULL;
-	for (unsigned i = 0; i < w->n; i++)
+	for (unsigned i = 0; i < TORTURE_LIMITERS; i++)
 		w->ids[i] = 1000 + i * 17 % 31;
 	w->params = (struct conserve_params){
 		.identity = {.low = 1},
@@ -844,32 +851,64 @@ static void draw_world(struct world *w)
 		.promise = (const unsigned[]){0, 50, 90, 100}[prng_below(&w->prng, 4)],
 	};
 	draw_overlay(w, &w->params.overlay);
+	if (w->c->joins) {
+		w->params.overlay.shape = OVERLAY_RANDOM;
+		w->params.overlay.degree = 0;
+	}
+}
+
+/* Starts limiter i for the first time; a joiner recovers. */
+static void world_populate(struct world *w, unsigned i, bool recovering)
+{
+	struct rates_node *box = &w->boxes[i];
+	uint32_t drift = w->params.drift_ppm;
+
+	box->pace = MILLION - drift +
+		    (prng_percent(&w->prng, 60) ? 2 * drift * prng_below(&w->prng, 2)
+						: prng_below(&w->prng, 2 * drift + 1));
+	box->tick_ns = TICK_MOST / 3 + prng_within(&w->prng, TICK_MOST / 3 * 2);
+	box->limit = w->limit;
+	box->part = WHOLE;
+	box->virgin = recovering;
+	box->set = i < w->n_founders ? 0 : UINT32_C(1) << i;
+	rates_start_box(w, box, recovering);
 }
 
 static void rates_populate(struct world *w)
 {
-	uint32_t drift = w->params.drift_ppm;
-
-	for (unsigned i = 0; i < w->n; i++) {
-		struct rates_node *box = &w->boxes[i];
-
-		box->pace = MILLION - drift +
-			    (prng_percent(&w->prng, 60) ? 2 * drift * prng_below(&w->prng, 2)
-							: prng_below(&w->prng, 2 * drift + 1));
-		box->tick_ns = TICK_MOST / 3 + prng_within(&w->prng, TICK_MOST / 3 * 2);
-		box->limit = w->limit;
-		box->part = WHOLE;
-		rates_start_box(w, box, false);
-	}
+	for (unsigned i = 0; i < w->n_founders; i++)
+		world_populate(w, i, false);
 	shift_demand(w);
 	if (!w->ages && prng_percent(&w->ager, 20))
 		w->flips = &w->boxes[prng_below(&w->ager, w->n)];
 }
 
+/* A limiter joins. At least one member has it in its set. */
+static void join_limiter(void *world, void *object, uint64_t argument)
+{
+	struct world *w = world;
+	unsigned i = w->n;
+
+	(void)object;
+	(void)argument;
+	for (unsigned k = 0; i < TORTURE_LIMITERS && k < w->n_founders; k++) {
+		struct rates_node *other = &w->boxes[k];
+
+		if (!other->up || other->control_wakes)
+			continue;
+		w->n++;
+		w->result->joins++;
+		world_populate(w, i, w->c->broken != TORTURE_MINTING);
+		world_joins_report(w, i, other);
+		return;
+	}
+	events_after(&w->events, SECOND, join_limiter, NULL, 0);
+}
+
 static void world_init(struct world *w, const struct torture_case *c, struct torture_result *result)
 {
+	unsigned victim, joins;
 	uint64_t when_ns;
-	unsigned victim;
 
 	w->c = c;
 	w->n = c->limiters;
@@ -883,6 +922,8 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
 	draw_world(w);
 	w->live_ns = w->calm_ns + w->lease / 4 + EXCHANGES * EXCHANGE_NS;
+	if (c->joins) /* the sets are complete, and a joiner has recovered */
+		w->live_ns += EXCHANGES * EXCHANGE_NS;
 	prng_seed(&w->loaner, ~c->seed);
 	w->loan_delay_ns = prng_percent(&w->loaner, 50) ? 30 * MS : 400 * MS;
 	if (world_loans_lend(w)) /* grants wait for offers */
@@ -890,7 +931,10 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->bound = (struct bucket){
 		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
 	tape_record(w);
+	joins = world_joins_init(w);
 	rates_populate(w);
+	for (; joins > 0; joins--)
+		events_at(&w->events, prng_within(&w->joiner, w->calm_ns), join_limiter, NULL, 0);
 	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
 	events_at(&w->events, w->calm_ns, rates_end_trouble, NULL, 0);
 	victim = torture_victim(c, w->calm_ns, &when_ns);

@@ -94,6 +94,11 @@ struct rates_node {
 	struct told was;     /* limits that count as well, until: */
 	uint64_t was_until_ns;
 	uint64_t debt;
+	bool virgin;                     /* joined, and has held nothing yet */
+	uint32_t set;                    /* joiners, a bit for each limiter */
+	uint32_t sets[TORTURE_LIMITERS]; /* newest sets reported to this start, and if so */
+	bool reported[TORTURE_LIMITERS];
+	struct book_member members[TORTURE_LIMITERS]; /* its roster at the start */
 	unsigned part; /* usable part of its amount, in 1 / WHOLE: its parent is shared */
 	struct bucket bucket;
 };
@@ -125,7 +130,9 @@ struct world {
 	struct bucket bound;
 	struct message late[LATE];
 	struct message previous[LATE]; /* from an earlier ledger instance; replayed by `taper` */
-	struct prng taper, loaner, ager;
+	struct prng taper, loaner, ager, joiner;
+	unsigned n_founders;
+	bool silent;            /* no limiter reports its set */
 	uint64_t loan_delay_ns; /* most delay of a message of loans */
 	double demands[BOTH][TORTURE_LIMITERS];
 	struct passed passed[BOTH];
@@ -179,6 +186,23 @@ void world_loans_hear(
 void world_loans_check(struct world *w);
 void world_loans_check_end(struct world *w);
 void world_loans_free(struct world *w);
+
+/*
+ * Joins, see torture_joins.c. The first function returns the number of limiters that join, and
+ * world_joins_report() reports the set of one limiter to another. The function world_roster() fills
+ * in a limiter's roster and its own index in it. The last three translate between numbers of
+ * limiters, indices in a roster (TORTURE_LIMITERS: it has no such limiter) and edges.
+ */
+unsigned world_joins_init(struct world *w);
+void world_joins_start(struct world *w, struct rates_node *box, struct conserve_params *params);
+void world_joins_report(struct world *w, unsigned from, struct rates_node *box);
+void world_joins_tick(struct world *w, struct rates_node *box);
+void world_joins_forget(struct world *w, struct rates_node *box);
+unsigned world_roster(const struct world *w, const struct rates_node *box,
+	struct book_member members[TORTURE_LIMITERS], unsigned *self);
+unsigned world_number(const struct world *w, const struct rates_node *box, unsigned index);
+unsigned world_index(const struct world *w, const struct rates_node *box, unsigned number);
+unsigned world_number_of_edge(const struct world *w, const struct rates_node *box, unsigned edge);
 
 /* Sets rate and depth. More depth adds room, not tokens; less depth drops excess tokens. */
 void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most);
