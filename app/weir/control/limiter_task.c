@@ -325,7 +325,8 @@ int limiter_task_regroup(struct instance *inst, struct gossip_config *live,
 		if (keys)
 			limiter_rekey(inst->limiter, keys);
 	} else if (ret == 0) {
-		ret = limiter_regroup(inst->limiter, by.roster, live->self, keys, control_now());
+		ret = limiter_regroup(
+			inst->limiter, by.roster, NULL, live->self, keys, control_now());
 	}
 	if (ret) {
 		swap_rosters(live, next);

@@ -255,45 +255,64 @@ static int count_new(
 	return (int)added;
 }
 
-int book_regroup(struct book *book, const struct book_member *members, unsigned n, unsigned self,
-	uint64_t now_ns)
+int book_regroup_begin(struct book *book, const struct book_member *members, unsigned n,
+	unsigned self, struct book_regrouping *regrouping)
 {
 	int added = count_new(book, members, n, self), ret = 0;
-	struct book_link *links = NULL;
-	unsigned *edge_of = NULL;
 
+	*regrouping = (struct book_regrouping){0};
 	if (added < 0)
 		return added;
-	edge_of = calloc((size_t)n + 1, sizeof(*edge_of));
-	links = calloc((size_t)book->n_edges + (unsigned)added + 1, sizeof(*links));
-	if (!edge_of || !links)
+	regrouping->edge_of = calloc((size_t)n + 1, sizeof(unsigned));
+	regrouping->links = calloc(
+		(size_t)book->n_edges + (unsigned)added + 1, sizeof(struct book_link));
+	if (!regrouping->edge_of || !regrouping->links)
 		ret = -ENOMEM;
 	if (ret == 0 && added > 0) {
 		ret = book->ops->make_room(book, book->n_edges + (unsigned)added);
 		accounts_sort(book->by_id, book->accounts, book->n);
 	}
-	if (ret) {
-		free(edge_of);
-		free(links);
-		return ret;
-	}
-	memcpy(links, book->links, book->n_edges * sizeof(*links));
+	if (ret)
+		book_regroup_cancel(regrouping);
+	return ret;
+}
+
+void book_regroup_cancel(const struct book_regrouping *regrouping)
+{
+	free(regrouping->edge_of);
+	free(regrouping->links);
+}
+
+void book_regroup_commit(struct book *book, const struct book_regrouping *regrouping,
+	const struct book_member *members, unsigned n, unsigned self, uint64_t now_ns)
+{
+	memcpy(regrouping->links, book->links, book->n_edges * sizeof(*book->links));
 	free(book->links);
 	free(book->edge_of);
-	book->links = links;
+	book->links = regrouping->links;
 	for (unsigned i = 0; i < n; i++)
 		if (i != self && find_edge(book, &members[i]) == book->n_edges) {
 			add_link(book, &members[i]);
 			book->ops->add_edge(book, now_ns);
 		}
-	bind_links(book, edge_of, members, n);
+	bind_links(book, regrouping->edge_of, members, n);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned position = overlay_position(book->overlay, members[i].id);
 
 		if (position < book->overlay->n)
 			book->index_of[position] = i;
 	}
-	return 0;
+}
+
+int book_regroup(struct book *book, const struct book_member *members, unsigned n, unsigned self,
+	uint64_t now_ns)
+{
+	struct book_regrouping regrouping;
+	int ret = book_regroup_begin(book, members, n, self, &regrouping);
+
+	if (ret == 0)
+		book_regroup_commit(book, &regrouping, members, n, self, now_ns);
+	return ret;
 }
 
 /* --- accounts --------------------------------------------------------------------------------- */

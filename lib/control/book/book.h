@@ -257,6 +257,18 @@ void book_close(struct book *book);
 int book_regroup(struct book *book, const struct book_member *members, unsigned n, unsigned self,
 	uint64_t now_ns);
 
+/* Two steps of that: only the first one can fail. Each first step needs a second or a cancel. */
+struct book_regrouping {
+	unsigned *edge_of;
+	struct book_link *links;
+};
+
+int book_regroup_begin(struct book *book, const struct book_member *members, unsigned n,
+	unsigned self, struct book_regrouping *regrouping);
+void book_regroup_commit(struct book *book, const struct book_regrouping *regrouping,
+	const struct book_member *members, unsigned n, unsigned self, uint64_t now_ns);
+void book_regroup_cancel(const struct book_regrouping *regrouping);
+
 /* Replaces account i, which has moved in memory. For make_room(). */
 void book_account_moved(struct book *book, unsigned i, struct book_account *account);
 
@@ -265,7 +277,7 @@ unsigned book_joiners(const struct book *book);
 
 /*
  * Returns true if records name a member that is not in the roster. Then the owner's set of members
- * is older than its records, and must not be equal to those of others, see ledger_set_complete().
+ * is older than its records. It must not confirm the sets of others, see ledger_set_complete().
  */
 bool book_misses_member(const struct book *book);
 

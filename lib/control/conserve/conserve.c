@@ -154,6 +154,14 @@ int conserve_regroup(struct conserve *c, const struct book_member *members, unsi
 	return book_regroup(&c->book, members, n, self, now_ns);
 }
 
+bool conserve_holds_nothing(const struct conserve *c)
+{
+	for (unsigned i = 0; i < c->book.n; i++)
+		if (!ledger_recovering(rate_at(c, i)->ledger))
+			return false;
+	return true;
+}
+
 void conserve_set_complete(struct conserve *c, bool complete)
 {
 	if (c->complete == complete)

@@ -186,6 +186,9 @@ int conserve_update(
 int conserve_regroup(struct conserve *c, const struct book_member *members, unsigned n,
 	unsigned self, uint64_t now_ns);
 
+/* Returns true if all accounts recover, so that a new start loses nothing. */
+bool conserve_holds_nothing(const struct conserve *c);
+
 /* Sets if the roster has all members of the group, see ledger_set_complete(). */
 void conserve_set_complete(struct conserve *c, bool complete);
 

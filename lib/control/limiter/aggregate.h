@@ -85,6 +85,8 @@ struct limiter {
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct levels *levels;     /* NULL: no policy is below another */
 	struct limiter_ledger ledger;
+	uint64_t founders; /* hash of the founders of the ledger, see terms_that_move() */
+	bool incomplete;   /* see limiter_set_complete() */
 	const struct roster *roster;
 	unsigned self;
 	unsigned silent;           /* lost peers at the last tick; for allocators without gossip */
@@ -193,6 +195,23 @@ static inline uint64_t limiter_key(const struct limiter_policy *policy)
 	return policy->id ^ policy->check;
 }
 
+/*
+ * Another roster for the accounts, in two steps: only the first can fail. After it, call one of the
+ * others. See limiter_regroup().
+ */
+struct rates_regrouping {
+	struct book_member *members;
+	struct book_regrouping book;
+	struct conserve *renewed; /* accounts to replace the present ones, which hold nothing */
+};
+
+int limiter_rates_regroup_begin(struct limiter *l, const struct roster *roster,
+	const struct book_member *members, unsigned self, uint64_t now_ns,
+	struct rates_regrouping *r);
+void limiter_rates_regroup_cancel(struct rates_regrouping *r);
+void limiter_rates_regroup_commit(struct limiter *l, const struct roster *roster, unsigned self,
+	uint64_t now_ns, struct rates_regrouping *r);
+
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_rates_index(const struct limiter *l, struct aggregate *a);
@@ -209,9 +228,12 @@ void limiter_rates_receive(
 /*
  * Settings that all must share; see terms.c. Hashes of the units of a policy's limit, and of the
  * settings without which no share of a hard limit moves; and the exchange of all with peers.
+ * `roster` is the hash of the limiters that have a share: for rates the founders.
  */
 uint32_t terms_unit(const struct limiter_policy *policy);
-uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);
+uint64_t terms_roster_hash(const uint32_t *ids, unsigned n); /* in any order */
+uint64_t terms_that_move(
+	const struct limiter *l, uint64_t roster, const struct limiter_policy *policy);
 /* Stores the values of a policy that peers compare, by limiter_thing(). Returns their number. */
 unsigned terms_of_policy(const struct limiter_policy *policy, uint64_t *values);
 int terms_create(struct limiter *l); /* 0 or -ENOMEM */

@@ -150,6 +150,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		ret = limiter_members_create(l, params->members);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
+	l->ledger.members = NULL;
 	if (ret) {
 		limiter_destroy(l);
 		return ret;

@@ -111,6 +111,7 @@ struct limiter_record {
 /* Settings for a hard limit or a budget; see conserve_params, budget_params. */
 struct limiter_ledger {
 	struct overlay_params overlay;        /* hard limits; the roster is filled in here */
+	const struct book_member *members;    /* for limiter_create(), see limiter_regroup() */
 	const struct limiter_record *records; /* only during limiter_create() */
 	unsigned n_records;
 	bool recovering, durable;
@@ -241,12 +242,22 @@ int limiter_update(struct limiter *limiter, const struct limiter_policy *policie
  * one stops, or enforces limits of 0, before the first other continues without it. With a tree,
  * wait for a limiter_timeout() after a removal before the next limiter starts.
  *
+ * With a hard limit, even an earlier one, limiters can only join: see book_regroup(). `members`
+ * are those of the roster, borrowed for the call; NULL: all are founders of the ledger. With them,
+ * a limiter whose accounts all recover can also learn that it has joined, or of other founders.
+ *
  * Returns 0: the previous roster and keys are not used any more, the caller frees them. Otherwise
- * nothing has changed: -ENOTSUP (hard limits or quotas, even earlier ones), and the errors of
- * gossip_regroup(). Allowed at any time between other calls.
+ * nothing has changed: -ENOTSUP (quotas, even earlier ones; hard limits, and the change is no
+ * join), and the errors of gossip_regroup(). Allowed at any time between other calls.
  */
-int limiter_regroup(struct limiter *limiter, const struct roster *roster, unsigned self,
-	struct keyring *keyring, uint64_t now_ns);
+int limiter_regroup(struct limiter *limiter, const struct roster *roster,
+	const struct book_member *members, unsigned self, struct keyring *keyring, uint64_t now_ns);
+
+/*
+ * Sets if the roster has all members of the group: the limiters of it have all confirmed it. Until
+ * then no account that has lost its memory, or has joined, ends its recovery. True at first.
+ */
+void limiter_set_complete(struct limiter *limiter, bool complete);
 
 /* Another limit that holds from now on for a policy, and the hash of the operator's; 0: none. */
 struct limiter_change_terms {

@@ -136,16 +136,20 @@ static void limiter_regroup_commit(struct limiter *l, const struct roster *roste
 	}
 }
 
-int limiter_regroup(struct limiter *l, const struct roster *roster, unsigned self,
-	struct keyring *keyring, uint64_t now_ns)
+int limiter_regroup(struct limiter *l, const struct roster *roster,
+	const struct book_member *members, unsigned self, struct keyring *keyring, uint64_t now_ns)
 {
 	struct loan_edge *edges = NULL;
+	struct rates_regrouping rates;
 	uint64_t *epochs = NULL;
 	unsigned *to;
 	int ret;
 
-	if (l->conserve || l->budget)
+	if (l->budget)
 		return -ENOTSUP;
+	ret = limiter_rates_regroup_begin(l, roster, members, self, now_ns, &rates);
+	if (ret)
+		return ret;
 	/* The new index of each previous limiter, or roster->n if it is gone. */
 	to = calloc(l->roster->n, sizeof(*to));
 	for (unsigned i = 0; to && i < l->roster->n; i++)
@@ -162,10 +166,12 @@ int limiter_regroup(struct limiter *l, const struct roster *roster, unsigned sel
 		agree_regroup(l->agree, roster->n, self, to);
 		if (l->loan)
 			loan_regroup_commit(l->loan, roster->n, self, to, edges);
+		limiter_rates_regroup_commit(l, roster, self, now_ns, &rates);
 		limiter_regroup_commit(l, roster, self, to, now_ns);
 	} else {
 		free(edges);
 		free(epochs);
+		limiter_rates_regroup_cancel(&rates);
 	}
 	free(to);
 	return ret;

@@ -52,7 +52,7 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 					 ? 0
 					 : policies[i].burst_bytes,
 			.unit = terms_unit(&policies[i]),
-			.terms = terms_that_move(l, &policies[i]),
+			.terms = terms_that_move(l, l->founders, &policies[i]),
 		};
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -64,20 +64,25 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 				.owner = i,
 				.limit = policies[i].burst_bytes,
 				.unit = terms_unit(&policies[i]),
-				.terms = terms_that_move(l, &policies[i]),
+				.terms = terms_that_move(l, l->founders, &policies[i]),
 			};
 	return found;
 }
 
-static int create_rates(struct limiter *l, const struct conserve_params *accounts, uint64_t now_ns)
+/* `accounts` has policies, records and the roster. */
+static int create_rates(struct limiter *l, const struct conserve_params *accounts, uint64_t now_ns,
+	struct conserve **out)
 {
 	const struct limiter_ledger *given = &l->ledger;
 	struct conserve_params params = *accounts;
+	const uint32_t *ids = params.overlay.ids;
+	const unsigned n = params.overlay.n;
 
 	params.overlay = given->overlay;
-	params.overlay.ids = l->roster->ids;
-	params.overlay.n = l->roster->n;
-	params.self = l->self;
+	params.overlay.ids = ids;
+	params.overlay.n = n;
+	params.n_members = params.members ? n : 0;
+	params.incomplete = l->incomplete;
 	params.recovering = given->recovering;
 	params.epoch = given->epoch;
 	params.identity = given->identity;
@@ -87,26 +92,147 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 	params.drift_ppm = given->drift_ppm;
 	params.repeat_ns = l->tick_ns;
 	params.promise = given->promise;
-	return conserve_create(&params, now_ns, &l->conserve);
+	return conserve_create(&params, now_ns, out);
+}
+
+/* Returns the hash of the members that have not joined. Without memory, all count as joined. */
+static uint64_t hash_founders(const struct roster *roster, const struct book_member *members)
+{
+	uint32_t *ids = members ? calloc(roster->n, sizeof(*ids)) : NULL;
+	unsigned n = 0;
+	uint64_t hash;
+
+	if (!members)
+		return terms_roster_hash(roster->ids, roster->n);
+	for (unsigned i = 0; ids && i < roster->n; i++)
+		if (!members[i].joined)
+			ids[n++] = members[i].id;
+	hash = terms_roster_hash(ids, n);
+	free(ids);
+	return hash;
+}
+
+/* Uses the founders that records name. Returns true if they are others. */
+static bool set_founders(struct limiter *l)
+{
+	const struct overlay *overlay = conserve_book(l->conserve)->overlay;
+	uint64_t before = l->founders;
+
+	l->founders = terms_roster_hash(overlay->ids, overlay->n);
+	return l->founders != before;
 }
 
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns)
 {
 	struct conserve_policy *list = calloc(2 * (size_t)n + 1, sizeof(*list));
-	struct conserve_params params = {
-		.policies = list, .records = records, .n_records = n_records};
+	struct conserve_params params = {.policies = list,
+		.records = records,
+		.n_records = n_records,
+		.overlay = {.ids = l->roster->ids, .n = l->roster->n},
+		.members = l->ledger.members,
+		.self = l->self};
 	int ret = 0;
 
 	if (!list)
 		return -ENOMEM;
+	if (!l->conserve)
+		l->founders = hash_founders(l->roster, l->ledger.members);
 	params.n_policies = list_rates(l, policies, n, list);
 	if (l->conserve)
 		ret = conserve_update(l->conserve, list, params.n_policies, now_ns);
 	else if (params.n_policies > 0 || n_records > 0)
-		ret = create_rates(l, &params, now_ns);
+		ret = create_rates(l, &params, now_ns, &l->conserve);
+	if (ret == 0 && l->conserve && set_founders(l)) {
+		params.n_policies = list_rates(l, policies, n, list);
+		ret = conserve_update(l->conserve, list, params.n_policies, now_ns);
+	}
 	free(list);
 	return ret;
+}
+
+/* Makes accounts that hold nothing, for another roster. */
+static int renew_rates(struct limiter *l, const struct roster *roster,
+	const struct book_member *members, unsigned self, uint64_t now_ns, struct conserve **out)
+{
+	const uint64_t founders = l->founders;
+	struct conserve_policy *list = calloc(2 * (size_t)l->n_policies + 1, sizeof(*list));
+	struct limiter_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
+	struct conserve_params params = {.policies = list,
+		.overlay = {.ids = roster->ids, .n = roster->n},
+		.members = members,
+		.self = self};
+	int ret = -ENOMEM;
+
+	for (unsigned i = 0; policies && i < l->n_policies; i++)
+		policies[i] = l->aggregates[i].policy;
+	if (policies && list) {
+		l->ledger.identity = limiter_identity(l);
+		l->founders = hash_founders(roster, members);
+		params.n_policies = list_rates(l, policies, l->n_policies, list);
+		ret = create_rates(l, &params, now_ns, out);
+		l->founders = founders;
+	}
+	free(policies);
+	free(list);
+	return ret;
+}
+
+int limiter_rates_regroup_begin(struct limiter *l, const struct roster *roster,
+	const struct book_member *members, unsigned self, uint64_t now_ns,
+	struct rates_regrouping *r)
+{
+	int ret = 0;
+
+	*r = (struct rates_regrouping){.members = calloc(roster->n, sizeof(*r->members))};
+	if (!r->members)
+		return -ENOMEM;
+	for (unsigned i = 0; i < roster->n; i++)
+		r->members[i] = members ? members[i] : (struct book_member){.id = roster->ids[i]};
+	if (l->conserve)
+		ret = book_regroup_begin(
+			conserve_book(l->conserve), r->members, roster->n, self, &r->book);
+	if (ret == -ENOTSUP && members && l->ledger.recovering &&
+		conserve_holds_nothing(l->conserve))
+		ret = renew_rates(l, roster, r->members, self, now_ns, &r->renewed);
+	if (ret)
+		free(r->members);
+	return ret;
+}
+
+void limiter_rates_regroup_cancel(struct rates_regrouping *r)
+{
+	book_regroup_cancel(&r->book);
+	conserve_destroy(r->renewed);
+	free(r->members);
+}
+
+void limiter_rates_regroup_commit(struct limiter *l, const struct roster *roster, unsigned self,
+	uint64_t now_ns, struct rates_regrouping *r)
+{
+	if (r->renewed) {
+		conserve_book(r->renewed)->closures = conserve_book(l->conserve)->closures;
+		conserve_book(r->renewed)->closes = conserve_book(l->conserve)->closes;
+		conserve_destroy(l->conserve);
+		l->conserve = r->renewed;
+		for (unsigned i = 0; i < l->n_policies; i++)
+			limiter_rates_index(l, &l->aggregates[i]);
+	} else if (l->conserve) {
+		book_regroup_commit(
+			conserve_book(l->conserve), &r->book, r->members, roster->n, self, now_ns);
+	}
+	if (l->conserve)
+		(void)set_founders(l);
+	else
+		l->founders = hash_founders(roster, NULL);
+	free(r->members);
+}
+
+void limiter_set_complete(struct limiter *l, bool complete)
+{
+	l->incomplete = !complete;
+	if (l->conserve)
+		conserve_set_complete(l->conserve, complete);
 }
 
 void limiter_rates_index(const struct limiter *l, struct aggregate *a)

@@ -39,16 +39,21 @@ static uint64_t hash_double(double number)
 	return hash64_step(HASH64_BASIS, bits.word);
 }
 
-static uint64_t value_roster(const struct limiter *l)
+uint64_t terms_roster_hash(const uint32_t *ids, unsigned n)
 {
 	uint64_t hash = HASH64_BASIS, all = 0;
 
-	for (unsigned i = 0; i < l->roster->n; i++) {
-		uint64_t state = l->roster->ids[i];
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t state = ids[i];
 
 		all += splitmix64_next(&state); /* in any order */
 	}
-	return hash64_step(hash64_step(hash, l->roster->n), all);
+	return hash64_step(hash64_step(hash, n), all);
+}
+
+static uint64_t value_roster(const struct limiter *l)
+{
+	return terms_roster_hash(l->roster->ids, l->roster->n);
 }
 
 static uint64_t value_timeout(const struct limiter *l)
@@ -322,9 +327,10 @@ uint32_t terms_unit(const struct limiter_policy *policy)
 }
 
 /* The ledger adds the settings that it holds by itself, such as its lease. */
-uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy)
+uint64_t terms_that_move(
+	const struct limiter *l, uint64_t roster, const struct limiter_policy *policy)
 {
-	uint64_t hash = hash64_step(HASH64_BASIS, value_roster(l));
+	uint64_t hash = hash64_step(HASH64_BASIS, roster);
 
 	hash = hash64_step(hash, overlay_hash(&l->ledger.overlay));
 	for (unsigned t = 0; t < POLICY_THINGS; t++)

@@ -24,6 +24,7 @@ static bool aggregate_counts(const struct aggregate *a)
 static unsigned list_units(const struct limiter *l, const struct limiter_policy *policies,
 	unsigned n, struct budget_policy *out)
 {
+	const uint64_t roster = terms_roster_hash(l->roster->ids, l->roster->n);
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -39,7 +40,7 @@ static unsigned list_units(const struct limiter *l, const struct limiter_policy 
 			.period_length = policies[i].period_length,
 			.chunk = policies[i].chunk,
 			.drawn = policies[i].drawn,
-			.terms = terms_that_move(l, &policies[i]),
+			.terms = terms_that_move(l, roster, &policies[i]),
 			.unit = terms_unit(&policies[i]),
 		};
 	}

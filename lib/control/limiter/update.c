@@ -227,6 +227,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 		ret = accounts_set(l, policies, n, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
+	l->ledger.members = NULL;
 	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from,
 			gossip_clock(l->gossip_params.estimator, tick_ns), now_ns);

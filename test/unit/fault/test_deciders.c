@@ -190,7 +190,7 @@ static int make_regrouped(const void *argument)
 	if (rc == 0)
 		rc = limiter_create(&params, SECOND_NS, &limiter);
 	if (rc == 0) {
-		rc = limiter_regroup(limiter, other, 3, NULL, SECOND_NS);
+		rc = limiter_regroup(limiter, other, NULL, 3, NULL, SECOND_NS);
 		assert_int_equal(
 			gossip_sum(limiter_gossip(limiter), 0).lost, rc == 0 ? NODES : NODES - 1);
 	}

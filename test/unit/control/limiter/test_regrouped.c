@@ -232,8 +232,8 @@ static void regroup_site(struct group *g, unsigned i)
 
 	site->roster = g->rosters[g->n_rosters - 1];
 	site->regroups_ns = 0;
-	assert_int_equal(limiter_regroup(site->limiter, site->roster, index_in(g, site->roster, i),
-				 NULL, g->now_ns),
+	assert_int_equal(limiter_regroup(site->limiter, site->roster, NULL,
+				 index_in(g, site->roster, i), NULL, g->now_ns),
 		0);
 }
 
@@ -414,7 +414,8 @@ TEST(test_refused)
 
 	group_begin(&g, 1, GOSSIP_STATE);
 	before = view_of(&g, 0, 0);
-	assert_int_equal(limiter_regroup(g.sites[0].limiter, g.all, 1, NULL, g.now_ns), -EINVAL);
+	assert_int_equal(
+		limiter_regroup(g.sites[0].limiter, g.all, NULL, 1, NULL, g.now_ns), -EINVAL);
 	after = view_of(&g, 0, 0);
 	assert_true(before.local_limit == after.local_limit && before.lost == after.lost);
 }
