@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One account, and finding it. A record is the fingerprint of the edges, the check of the name
- * (eight bytes each, big-endian), and the name after its length (one byte). Then comes the record
- * of the account itself. With added edges, bit 7 of the length is 1, and names of these edges come
- * before that: their number (2), the number of them to founders (2), and of each id (4) and
- * `born` (8).
+ * Accounts of a book: records, the search by id, and policies that change at run time. A record is
+ * the fingerprint of the edges, the check of the name (eight bytes each, big-endian), and the name
+ * after its length (one byte). Then comes the record of the account itself. With added edges, bit 7
+ * of the length is 1, and names of these edges come before that: their number (2), the number of
+ * them to founders (2), and of each id (4) and `born` (8).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -247,8 +247,6 @@ int account_open(struct book *book, const void *policy, const struct book_record
 
 /* --- policies that change at run time --------------------------------------------------------- */
 
-/* Other policies at run time. */
-
 /* New lists of accounts, prepared separately; they take effect when nothing can fail any more. */
 struct book_update {
 	struct book_account **accounts, **by_id;
@@ -291,8 +289,8 @@ static int update_prepare(
 	return accounts_sort(u->by_id, u->accounts, u->n) ? 0 : -EINVAL;
 }
 
-/* Keeps accounts that are gone from the configuration, but not from the ledgers of others. */
-static void conserve_keep_removed(struct book *book, struct book_update *u, unsigned n)
+/* Keeps accounts of removed policies that can still be in the ledgers of neighbours. */
+static void keep_removed(struct book *book, struct book_update *u, unsigned n)
 {
 	for (unsigned i = 0; i < book->n; i++) {
 		struct book_account *account = book->accounts[i];
@@ -322,7 +320,7 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 	}
 	for (unsigned i = 0; i < n; i++)
 		u.accounts[i]->gone = false;
-	conserve_keep_removed(book, &u, n);
+	keep_removed(book, &u, n);
 	accounts_sort(u.by_id, u.accounts, u.n);
 	free(book->accounts);
 	free(book->by_id);

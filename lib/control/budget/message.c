@@ -219,13 +219,13 @@ static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned e
 		unit_reconsider_terms(b, a, now_ns);
 }
 
-/* Returns false if two limiters can have sent messages under this neighbour's name. */
-static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigned edge,
+/* Returns false if the message can be from another limiter with the neighbour's name. */
+static bool sender_is_certain(struct budget *b, struct unit_account *a, unsigned edge,
 	const struct quota_message *message)
 {
 	enum book_doubt doubt = b->book.links[edge].doubt;
 
-	if (doubt >= BOOK_RIVAL) /* see one_limiter_speaks() of rates */
+	if (doubt >= BOOK_RIVAL) /* see sender_is_certain() in conserve/message.c */
 		quota_wake_edge(a->quota, edge, false);
 	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && message->statement.epoch > 0);
 }
@@ -249,7 +249,7 @@ static void receive_part(struct budget *b, unsigned edge, const struct tree_head
 		b->counters.unknown++;
 		return;
 	}
-	if (!one_limiter_speaks(b, a, edge, &message)) {
+	if (!sender_is_certain(b, a, edge, &message)) {
 		unit_wake(b, a);
 		return;
 	}

@@ -16,10 +16,10 @@
  * case a limiter in debt is paid first. An inherited amount is given back as soon as the other
  * sends again, and a policy that is gone (see conserve_update()) gives to others on request.
  *
- * Value of a promise. A limiter that dies takes its balance with it. Its best friend inherits the
- * promised part (ledger_inherit()), so that it can be used where its traffic goes instead. The
- * price: a promiser depends on its friend. After the friend dies, the promised part cannot be given
- * to others, and once the lease has ended it cannot be used, until the friend returns. That is as
+ * Value of a promise. A limiter that dies takes its balance with it. Its backup neighbour inherits
+ * the promised part (ledger_inherit()), so that it can be used where its traffic goes instead. The
+ * price: a promiser depends on its backup. After the backup dies, the promised part cannot be given
+ * to others, and once the lease has ended it cannot be used, until the backup returns. That is as
  * much as would have been rescued the other way round. So the part of the balance that is promised
  * is a choice. A lease goes on while statements arrive. Nothing is promised if there are more
  * policies than messages can state within half a lease, because most of it would be unusable.
@@ -123,7 +123,7 @@ struct conserve_params {
 	uint64_t lease_ns;             /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
 	uint64_t repeat_ns; /* interval of repeated statements until a neighbour confirms */
-	unsigned promise;   /* percent of the balance, promised to the best friend */
+	unsigned promise;   /* percent of the balance, promised to the backup neighbour */
 };
 
 struct conserve_counters {

@@ -10,16 +10,16 @@
 
 #include "conserve/conserve.h"
 
-/* Every limiter keeps one in so many of an equal part, rounded down, for a first packet. */
+/* A limiter keeps its equal part of a limit divided by this, rounded down, for a first packet. */
 #define FLOOR_PART 100
 
 /* Amounts below this part of an equal part are not moved: each move is a write to a disk. */
 #define GRAIN_PART 256
 
-/* A statement is renewed so many times a lease. */
+/* Renewals of a statement in one lease. */
 #define RENEWALS 4
 
-/* A flag of an entry: the neighbour is to answer. */
+/* A flag of an entry: it requests an answer from the neighbour. */
 #define CONSERVE_ANSWER 1
 
 /* The finest division of the accounts for digests. */

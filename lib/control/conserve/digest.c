@@ -27,10 +27,10 @@
 #include "conserve/conserve_private.h"
 #include "ledger/ledger.h"
 
-/* Accounts of a bucket that a digest has: one with news makes that many entries necessary. */
+/* Most accounts of a bucket on average. If one has news, all of them are sent as entries. */
 #define BUCKET_ACCOUNTS 16
 
-/* Control looks at an account without a reason once in so many rounds. */
+/* Rounds after which control checks an account again that no event has marked. */
 #define SWEEP 8
 
 /* Leases after which a settled account without a lease is sent again, if it is in no digest. */
@@ -56,7 +56,7 @@ static uint64_t hash_settled(const struct conserve *c, const struct rate_account
 	struct rate_terms terms = rate_own_terms(c, a);
 	uint8_t buf[LEDGER_STATEMENT_BYTES + RATE_TERMS_BYTES];
 
-	/* The neighbour needs this one only after a new start, and then the word is another one. */
+	/* The neighbour needs this count only after a new start, which also changes the word. */
 	statement.known_count = 0;
 	ledger_statement_write(&statement, buf);
 	rate_write_terms(&terms, buf + LEDGER_STATEMENT_BYTES);
@@ -188,7 +188,7 @@ static void send_range(
 		TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 		{
 			uint64_t since_ns = now_ns - a->edges[edge].sent_ns;
-			/* Is in use, or was: a lost entry leaves the neighbour with an old hint. */
+			/* The account is or was in use: a lost entry would leave an old hint. */
 			const bool hints = a->edges[edge].sent_q != 0 || a->edges[edge].hinted;
 
 			if (since_ns > c->params.repeat_ns &&

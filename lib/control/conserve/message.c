@@ -258,8 +258,8 @@ unsigned conserve_next_news(struct conserve *c)
 	return c->book.n_policies;
 }
 
-/* Returns false if two limiters can have sent messages under this neighbour's name. */
-static bool one_limiter_speaks(struct conserve *c, struct rate_account *a, unsigned edge,
+/* Returns false if the message can be from another limiter with the neighbour's name. */
+static bool sender_is_certain(struct conserve *c, struct rate_account *a, unsigned edge,
 	const struct ledger_statement *statement)
 {
 	enum book_doubt doubt = c->book.links[edge].doubt;
@@ -365,7 +365,7 @@ static bool receive_entry(struct conserve *c, unsigned edge, uint64_t now_ns, co
 	}
 	valid = ledger_statement_read(
 			&statement, at + CONSERVE_AT_STATEMENT, LEDGER_STATEMENT_BYTES) == 0;
-	if (valid && !one_limiter_speaks(c, a, edge, &statement))
+	if (valid && !sender_is_certain(c, a, edge, &statement))
 		return false;
 	if (valid && terms_apart(c, a, &terms))
 		return refuse_entry(c, a, edge, &terms, &statement);

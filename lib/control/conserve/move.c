@@ -63,8 +63,8 @@ struct gdrl_statement rate_state(const struct conserve *c, const struct rate_acc
 }
 
 /*
- * Grants at most the free amount. A promised one is given later, when the friend has confirmed that
- * it is promised no more.
+ * Grants at most the free amount. A promised one is given later, when the backup neighbour has
+ * confirmed that it is promised no more.
  */
 static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t amount)
 {
@@ -240,7 +240,7 @@ static uint64_t rate_spare(const struct conserve *c, const struct rate_account *
 	return free > waits ? free - waits : 0;
 }
 
-/* Gives the planned amounts; promised parts only later, when the friend has confirmed. */
+/* Gives the planned amounts; promised parts only later, when the backup has confirmed. */
 static void rate_give(struct conserve *c, struct rate_account *a)
 {
 	uint64_t sum = plan_gifts(c, a), free = rate_spare(c, a);
@@ -258,7 +258,7 @@ static void rate_give(struct conserve *c, struct rate_account *a)
 		a->headroom = sum - free;
 }
 
-/* Adjusts the promise. It does not rise while the friend is silent, since it could not be used. */
+/* Adjusts the promise. It does not rise while the backup is silent and could not use it. */
 static void rate_promise(struct conserve *c, struct rate_account *a)
 {
 	uint64_t above = above_floor(a), now, want, apart;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The neighbours of one limiter in the tree: a table of bounded size, for any size of the group.
+ * The neighbours of one limiter in the tree: their outboxes, a table of bounded size for any size
+ * of the group, and the shape of the tree. Called by tree.c, tree_send.c and tree_sums.c.
  */
 #include "gossip/tree_table.h"
 
@@ -11,6 +12,8 @@
 
 #include "base/bitmap.h"
 #include "gossip/estimator.h"
+
+/* --- outbox ----------------------------------------------------------------------------------- */
 
 struct outbox *outbox_create(unsigned n, uint32_t sequence)
 {
@@ -174,6 +177,8 @@ void outbox_report(struct outbox *o, const struct datagram_received *received)
 	}
 }
 
+/* --- table ------------------------------------------------------------------------------------ */
+
 int table_create(struct tree_table *table, unsigned max)
 {
 	table->max = max;
@@ -260,6 +265,8 @@ void neighbour_unlink(struct neighbour *neighbour)
 	free(neighbour->outbox);
 	neighbour->outbox = NULL;
 }
+
+/* --- shape ------------------------------------------------------------------------------------ */
 
 static unsigned tree_parent_position(unsigned position, unsigned b)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The neighbours of one limiter in the tree: a table of bounded size, for any size of the group.
- * It has only limiters that have sent an authentic datagram. One thread.
+ * The neighbours of one limiter in the tree: their outboxes, a table of bounded size for any size
+ * of the group, and the shape of the tree. The table has only limiters that have sent an authentic
+ * datagram. One thread.
  */
 #ifndef WEIR_GOSSIP_TREE_TABLE_H
 #define WEIR_GOSSIP_TREE_TABLE_H

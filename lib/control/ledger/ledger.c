@@ -309,7 +309,7 @@ int ledger_promise(struct ledger *l, uint64_t amount)
 		return -ENOENT;
 	if (!edge_is_met(l, &l->edges[l->friend]))
 		return -ENOTCONN;
-	/* An earlier best friend can still use its promise. */
+	/* A previous backup neighbour can still use its promise. */
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		others += i == l->friend ? 0 : edge_promised(&l->edges[i]);
 	if ((__int128)amount + others > (l->balance > 0 ? l->balance : 0))

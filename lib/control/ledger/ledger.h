@@ -9,12 +9,12 @@
  *
  *     sum of balances + spent + sum over edges of (granted - received) = sum of shares.
  *
- * A neighbour that dies would take its balance with it. So each can promise its best friend (GDRL,
- * section IV, node failures) a part of its balance. The friend takes that part after it has
- * received no statement for so long that the other, if it still runs, has stopped using it. The
- * friend takes by raising its `received`, so that it takes once, however often the promise is
- * repeated. A promiser that returns finds in the friend's statement the amount that it no longer
- * has.
+ * A neighbour that dies would take its balance with it. So each can promise its backup neighbour
+ * (the "best friend" of GDRL, section IV, node failures) a part of its balance. The backup takes
+ * that part after it has received no statement for so long that the other, if it still runs, has
+ * stopped using it. The backup takes by raising its `received`, so that it takes once, however
+ * often the promise is repeated. A promiser that returns finds in the backup's statement the amount
+ * that it no longer has.
  *
  * A limiter that joins has a share of 0, and its neighbours add edges to it with ledger_add_edge().
  * It begins like one that has lost its memory. So a join creates no amount, with any messages lost.
@@ -44,12 +44,12 @@
 /* Value of known_count: two limiters use the name of the receiver. */
 #define LEDGER_TWICE UINT64_MAX
 
-/* With lease_ns 0 a promised amount is never used, and the friend need not wait: for units. */
+/* With lease_ns 0 a promised amount is never used, and the backup need not wait: for units. */
 struct ledger_params {
 	uint64_t share; /* part of the total, held at the very first start; at most LEDGER_MOST */
 	uint32_t n_edges;
 	uint32_t n_added;   /* the last ones of them, like after ledger_add_edge() */
-	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
+	uint32_t friend;    /* edge to the backup neighbour, or LEDGER_NOBODY */
 	uint64_t lease_ns;  /* a promised amount is used so long after our last echoed stamp */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
 	uint64_t epoch;     /* this start's, not 0; above those of earlier starts and recoveries */
@@ -207,10 +207,10 @@ uint64_t ledger_spent(const struct ledger *l);
 int ledger_refund(struct ledger *l, uint64_t units);
 
 /*
- * Sets the part of the balance that the best friend can take from now on. A lower amount counts
- * only after the friend has confirmed it. Grants to the friend do not count towards it. Returns 0;
- * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (recovering), -ENOTCONN
- * (the edge to the friend is not met).
+ * Sets the part of the balance that the backup neighbour can take from now on. A lower amount
+ * counts only after the backup has confirmed it. Grants to the backup do not count towards it.
+ * Returns 0; -EDQUOT (more than is held), -ENOENT (no backup), -EOVERFLOW, -EAGAIN (recovering),
+ * -ENOTCONN (the edge to the backup is not met).
  */
 int ledger_promise(struct ledger *l, uint64_t amount);
 
@@ -253,7 +253,7 @@ enum ledger_verdict ledger_receive_repeat(
 
 /*
  * Inheriting. ledger_inheritable() returns the amount that can now be taken of a neighbour's
- * balance as its best friend; 0 while it might be alive. The function ledger_inherit() takes it,
+ * balance as its backup; 0 while it might be alive. The function ledger_inherit() takes it,
  * and returns the amount added to the balance. The promise must be to this start of ours: after a
  * restart, the neighbour must have received a statement of ours.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Statements between neighbours, and the amounts that a best friend takes.
+ * Statements between neighbours, and the amounts that a backup neighbour takes.
  *
  * Why a promise is never used twice. The promiser A uses it while its clock is below s + lease; s
- * is the newest of its stamps that the friend F has echoed. F takes it, at real time t, once its
+ * is the newest of its stamps that the backup F has echoed. F takes it, at real time t, once its
  * own clock has advanced by the patience since it received A's newest stamp n. A made n before F
  * received it. The patience is a lease on the slowest clock, measured by the fastest: at t A's
  * clock is at n + lease or later. An echo that F made before t names n or less: the lease that it

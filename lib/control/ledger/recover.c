@@ -39,8 +39,8 @@ static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledg
 }
 
 /*
- * Grants the friend all that it was promised. It can have inherited this, and passed it on, before
- * it lost its memory; then it owes this amount to others.
+ * Grants the backup neighbour all that it was promised. It can have inherited this, and passed it
+ * on, before it lost its memory; then it owes this amount to others.
  */
 static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
 {

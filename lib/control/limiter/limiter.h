@@ -50,7 +50,7 @@ struct limiter_policy {
 	uint64_t burst_bytes;         /* over all limiters */
 	uint64_t interval_ns;         /* estimate interval */
 	double keep_per_second;       /* see demand_keep() */
-	uint64_t history_ns, step_ns; /* for an allocator that remembers; see demand/history.h */
+	uint64_t history_ns, step_ns; /* for an allocator that remembers; see allocate/history.h */
 	uint64_t burst_floor;         /* a bucket below it stops flows; 0: six full-sized packets */
 	uint32_t packet;              /* size of a full-sized packet; 0: 1514 bytes */
 	enum limiter_guarantee guarantee;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Settings that all limiters of a group must share: a row each. Operators read their names, and
- * peers exchange them by these names.
+ * Settings that all limiters of a group must share: a row each. agree/agree.h compares their values
+ * between peers, and operators read their names. Control or the simulator.
  */
 #include <stdlib.h>
 
@@ -10,17 +10,17 @@
 #include "limiter/aggregate.h"
 
 enum {
-	FIXED = 1, /* cannot change while a limiter runs: a reload under way is no reason */
-	MOVES = 2, /* amounts of hard limits do not move to a limiter with another one */
+	FIXED = 1, /* cannot change while a limiter runs, so no reload explains a difference */
+	MOVES = 2, /* amounts of hard limits move only between limiters with the same value */
 	BOUND = 4, /* FIXED with a ledger */
 };
 
-enum { CLOCK }; /* the group's thing that is not compared by its value */
+enum { CLOCK }; /* index in group_things[]: agree.c compares it by the time of day */
 
 struct group_thing {
 	const char *name;
 	unsigned flags;
-	uint64_t (*value)(const struct limiter *l); /* 0: nothing, or unknown */
+	uint64_t (*value)(const struct limiter *l); /* 0: unset or unknown, so not compared */
 };
 
 struct policy_thing {
@@ -72,7 +72,7 @@ static uint64_t value_branching(const struct limiter *l)
 	return l->gossip_params.estimator == GOSSIP_TREE ? l->gossip_params.branching : 0;
 }
 
-/* Keeps the place of a thing that an earlier version compares: 0 is not compared. */
+/* Keeps the row of a setting that only earlier versions compare: 0 is not compared. */
 static uint64_t value_none(const struct limiter *l)
 {
 	(void)l;
@@ -118,7 +118,7 @@ static uint64_t value_tree_degree(const struct limiter *l)
 	return l->budget ? 1 + (uint64_t)l->ledger.tree_degree : 0;
 }
 
-/* The books that there are, each of which may have learnt it. */
+/* Returns the identity from the parameters or, if they have none, from a book. */
 struct book_identity limiter_identity(const struct limiter *l)
 {
 	struct book_identity identity = l->ledger.identity;
@@ -153,7 +153,7 @@ static uint64_t value_quota_format(const struct limiter *l)
 	return l->budget ? BUDGET_MESSAGE : 0;
 }
 
-/* Periods of totals begin by it, and limits by time of day. */
+/* The clock matters for periods of totals and for limits by time of day. */
 static uint64_t value_clock(const struct limiter *l)
 {
 	for (unsigned i = 0; i < l->n_policies; i++)
@@ -297,7 +297,7 @@ static uint64_t value_name(const struct limiter_policy *policy)
 }
 
 static const struct policy_thing policy_things[] = {
-	{"limit", 0, value_limit}, /* all go by the least, see conserve/conserve.h */
+	{"limit", 0, value_limit}, /* all enforce the least one, see conserve/conserve.h */
 	{"time of the limit", MOVES, value_time_unit},
 	{"burst", 0, value_burst}, /* like the limit's */
 	{"schedule", 0, value_schedule}, {"override", 0, value_override},
@@ -305,7 +305,7 @@ static const struct policy_thing policy_things[] = {
 	{"allocator", MOVES, value_allocator}, {"guarantee", 0, value_guarantee},
 	{"indicator", MOVES, value_indicator}, {"interval", 0, value_interval},
 	{"averaging", 0, value_averaging}, {"history", 0, value_history},
-	{"total", 0, value_total}, /* all go by the least, see budget/budget.h */
+	{"total", 0, value_total}, /* all enforce the least one, see budget/budget.h */
 	{"period", MOVES, value_period}, {"where shares come from", MOVES, value_drawn},
 	{"parent", 0, value_parent}, {"weight", 0, value_weight},
 	{"guaranteed", 0, value_guaranteed},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Other policies at run time.
+ * Changes the policies of a limiter at run time: prepares all new data, then exchanges it. Called
+ * by control when a reload changes policies.
  */
 #include "limiter/limiter.h"
 

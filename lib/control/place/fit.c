@@ -23,8 +23,7 @@
 /* Largest correction by a measurement: far above the objective, delays depend little on load. */
 #define MOST_CORRECTION 2.0
 
-/* Sets the sub-problem of sources without a broker: the room that is left. */
-
+/* Sets the room that is left for sources without a broker. */
 static void update_room(struct place_fit *fit)
 {
 	const struct place_problem *problem = fit->placer->problem;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/place.
+ * Private to lib/control/place.
  */
 #ifndef WEIR_PLACE_PRIVATE_H
 #define WEIR_PLACE_PRIVATE_H

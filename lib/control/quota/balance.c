@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The held and prepaid units of a limiter, for the files above that request, give and spend.
+ * The held and prefetched units of a limiter, for the other files of this folder.
  */
 #include <math.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages between neighbours about units: writes, reads and schedules them.
+ * Messages between neighbours about units: decides their contents and when they are due.
+ * budget/message.c converts them to bytes and calls these functions in the thread of the limiter.
  */
 #include "base/math.h"
 #include "quota/quota_private.h"

@@ -29,7 +29,8 @@
  * its own; messages of other periods are void. So no two need change at the same time. A unit is
  * spent in the period of its ledger, and no period spends more than the total.
  *
- * A pure state machine. One thread. Rates are in 1/1000 units a second.
+ * A pure state machine. lib/control/budget has one for each policy, and calls it in the thread of
+ * the limiter: control or the simulator. Rates are in 1/1000 units a second.
  */
 #ifndef WEIR_QUOTA_QUOTA_H
 #define WEIR_QUOTA_QUOTA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to the files of this library. The held and prefetched units, and the rate at which
+ * Private to lib/control/quota. The held and prefetched units, and the rate at which
  * they are spent, are in balance.c, the estimates of others in hints.c, requests and grants in
  * round.c, messages in message.c. Periods and records are in quota.c. Each calls only files that
  * are named before it.

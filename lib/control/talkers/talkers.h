@@ -9,7 +9,8 @@
  * So the table contains all keys with more than 1/capacity of all bytes. No key misses more than
  * 1/capacity of all bytes, however many addresses an attacker makes up.
  *
- * Pure; only talkers_create() allocates memory. One owner an instance; any thread.
+ * Pure; only talkers_create() allocates memory. Only weirctl uses this room: it polls the packets
+ * that workers sampled, and estimates from them. One owner an instance; any thread.
  */
 #ifndef WEIR_TALKERS_TALKERS_H
 #define WEIR_TALKERS_TALKERS_H
