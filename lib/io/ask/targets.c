@@ -136,7 +136,7 @@ bool targets_add_group(struct targets *targets, const char *file, FILE *err)
 	else
 		fprintf(err,
 			"%s: %s: expected a list such as [{\"name\": \"ams\", \"socket\": "
-			"\"/run/weir/ams.sock\"}] of at most %d boxes\n",
+			"\"/run/weir/ams.sock\"}] of at most %d limiters\n",
 			targets->program, file, GROUP_MAX);
 	return false;
 }

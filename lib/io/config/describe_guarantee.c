@@ -101,7 +101,7 @@ static void describe_overlay(const struct config *config, FILE *out)
 	const struct ledger_config *ledger = &config->ledger;
 	char text[UNITS_TEXT_MAX];
 
-	fprintf(out, "  lease %s, %u%% promised to the best friend, clocks within %u ppm\n",
+	fprintf(out, "  lease %s, %u%% promised to the backup neighbour, clocks within %u ppm\n",
 		units_format_time(ledger->lease_ns, text, sizeof(text)), ledger->promise,
 		ledger->drift_ppm);
 	fputs("  neighbours: ", out);

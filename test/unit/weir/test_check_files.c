@@ -16,6 +16,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
+#include "members/members.h"
 
 #define FILE_OF(more, policies)                                                      \
 	"{" more "'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', 'ports': {" \
@@ -331,6 +332,122 @@ static int end(void **state)
 
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	return system(command);
+}
+
+/* States of a name in the state directory; and reports of a check, by the name in the file. */
+enum kept { KEPT_NEVER, KEPT_SEEDED, KEPT_ADDED, KEPT_MOVED, KEPT_LEFT, KEPT_AGAIN, KEPTS };
+
+static const struct {
+	const char *named, *unnamed;
+} differences[KEPTS] = {
+	[KEPT_SEEDED] = {"", "member_missing"},
+	[KEPT_ADDED] = {"", "member_missing"},
+	[KEPT_MOVED] = {"member_moved", "member_missing"},
+	[KEPT_LEFT] = {"member_ended", ""},
+	[KEPT_AGAIN] = {"", "member_missing"},
+};
+
+static void keep_member(struct members *m, const char *name, uint8_t number, enum kept kept)
+{
+	const struct member_address address = {4, {127, 0, 0, number}, 7946};
+	const struct member_address other = {4, {127, 0, 1, number}, 7946};
+
+	if (kept == KEPT_SEEDED)
+		assert_int_equal(members_seed(m, name, &other, NULL), 0); /* another file's */
+	else if (kept != KEPT_NEVER)
+		assert_int_equal(members_add(m, name, &address, NULL, 1), 0);
+	if (kept == KEPT_MOVED)
+		assert_int_equal(members_move(m, name, &other), 0);
+	if (kept == KEPT_LEFT || kept == KEPT_AGAIN)
+		assert_int_equal(members_remove(m, name, true), 0);
+	if (kept == KEPT_AGAIN)
+		assert_int_equal(members_add(m, name, &address, NULL, 2), 0);
+}
+
+static void put_members(const struct members *m, const char *name)
+{
+	size_t len = members_bytes(m);
+	uint8_t *bytes = test_malloc(len);
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	members_encode(m, bytes);
+	assert_int_equal(fwrite(bytes, 1, len, file), len);
+	assert_int_equal(fclose(file), 0);
+	test_free(bytes);
+}
+
+static unsigned count_text(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+/* Random rosters and kept members: the check reports each difference, and nothing else. */
+TEST(test_members)
+{
+	const char *const ids[] = {"member_missing", "member_ended", "member_moved"};
+	struct prng prng;
+
+	prng_seed(&prng, 17);
+	assert_int_equal(mkdir("state", 0700), 0);
+	for (unsigned round = 0; round < ROUNDS(100); round++) {
+		char text[2048] = "'gossip': {'listen': '127.0.0.1:7946', 'insecure': true, "
+				  "'roster': [{'name': 'test', 'address': '127.0.0.1:7946'}, "
+				  "{'name': 'peer', 'address': '127.0.0.2:7946'}";
+		char file[4096];
+		unsigned expected[COUNT(ids)] = {0};
+		struct members *m;
+
+		assert_int_equal(members_create(&m), 0);
+		keep_member(m, "test", 1, KEPT_SEEDED);
+		keep_member(m, "peer", 2, KEPT_ADDED);
+		for (uint8_t number = 3; number < 13; number++) {
+			enum kept kept = (enum kept)prng_below(&prng, KEPTS);
+			bool named = prng_below(&prng, 2);
+			const char *difference = named ? differences[kept].named
+						       : differences[kept].unnamed;
+			char name[16];
+
+			snprintf(name, sizeof(name), "m%u", number);
+			keep_member(m, name, number, kept);
+			if (named)
+				snprintf(text + strlen(text), sizeof(text) - strlen(text),
+					", {'name': '%s', 'address': '127.0.0.%u:7946'}", name,
+					number);
+			for (size_t i = 0; difference && i < COUNT(ids); i++)
+				expected[i] += strcmp(difference, ids[i]) == 0;
+		}
+		put_members(m, "state/group");
+		members_destroy(m);
+		snprintf(file, sizeof(file),
+			"{%s]}, 'limiter': 'test', 'workers': [0], 'idle': 'sleep', 'ports': {"
+			"'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, 'wires': "
+			"[{'name': 'w', 'a': 'a', 'b': 'b'}], 'policies': [" GOOD "]}",
+			text);
+		put_file("file", file);
+		assert_int_equal(
+			run_on("file", &(struct check_options){.json = true, .state = "state"}), 0);
+		for (size_t i = 0; i < COUNT(ids); i++) {
+			char word[64];
+
+			snprintf(word, sizeof(word), "\"id\":\"%s\"", ids[i]);
+			if (count_text(out, word) != expected[i])
+				fail_msg("round %u: %u of %s: %s", round, expected[i], word, out);
+		}
+	}
+	/* Without members, or a directory, there is nothing to compare, and a warning. */
+	put_file("state/group", "damaged");
+	run_on("file", &(struct check_options){.json = true, .state = "state"});
+	assert_int_equal(count_text(out, "\"id\":\"members_unreadable\""), 1);
+	run_on("file", &(struct check_options){.json = true, .state = "nowhere"});
+	assert_int_equal(count_text(out, "\"id\":\"members_unreadable\""), 1);
+	assert_int_equal(unlink("state/group"), 0);
+	run_on("file", &(struct check_options){.json = true, .state = "state"});
+	assert_int_equal(count_text(out, "\"id\":\"member"), 0);
 }
 
 TEST_GROUP(begin, end)

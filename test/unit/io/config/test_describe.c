@@ -152,7 +152,7 @@ TEST(test_describe_guarantee)
 			", once (prepaid)\n  then 1Mbit/s, burst 31.25kB, the excess is dropped\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'hard'",
 			"ledger: store /var/lib/weir/me\n"
-			"  lease 5s, 50% promised to the best friend, clocks within 1000 ppm\n"
+			"  lease 5s, 50% promised to the backup neighbour, clocks within 1000 ppm\n"
 			"  neighbours: by the size of the group\n"},
 		{false, "'limit': '8Mbit/s', 'guarantee': 'hard'",
 			"ledger: store /var/lib/weir/me\npolicy p\n"},
