@@ -146,8 +146,11 @@ def misplaced(root):
 
 def share_of_commit(root):
     """The share of the commit that is checked out; the first one outside a repository."""
-    done = subprocess.run(["git", "-C", root, "-c", "safe.directory=*", "rev-parse", "HEAD"],
-                          capture_output=True, text=True)
+    try:
+        done = subprocess.run(["git", "-C", root, "-c", "safe.directory=*", "rev-parse", "HEAD"],
+                              capture_output=True, text=True)
+    except OSError:  # there is no git
+        return 1
     return 1 + (int(done.stdout[:8], 16) % SHARES if done.returncode == 0 else 0)
 
 
