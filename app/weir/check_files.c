@@ -19,12 +19,14 @@
 #include "config/load.h"
 #include "eal.h"
 #include "gossip_socket.h"
+#include "group/roster.h"
 #include "group_task.h"
 #include "kernel_port.h"
 #include "machine_errors.h"
 #include "members/members.h"
 #include "policy/config.h"
 #include "policy/value.h"
+#include "secret/group_keys.h"
 #include "secret/secret_file.h"
 
 #define SMALLEST_PACKET 28 /* bytes of layer 3: IPv4 and UDP without data */
@@ -117,14 +119,6 @@ static void compare_peer(const struct members *members, const struct peer_config
 		address_format(&kept.address, text, sizeof(text)), peer->name);
 }
 
-static bool roster_names(const struct gossip_config *gossip, const char *name)
-{
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		if (strcmp(gossip->roster[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* Warns of differences between the file and the members in the state directory. */
 static void check_members(
 	const struct gossip_config *gossip, struct reader *reader, const char *directory)
@@ -132,7 +126,8 @@ static void check_members(
 	static const struct json_path path = {.key = "gossip"},
 				      roster = {.parent = &path, .key = "roster"};
 	const struct member_entry *member;
-	struct members *members;
+	struct members *members = NULL;
+	struct roster *named = NULL;
 	unsigned position = 0;
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int ret = fd < 0 ? -errno : group_read_kept(fd, &members);
@@ -141,17 +136,21 @@ static void check_members(
 		close(fd);
 	if (fd >= 0 && ret == -ENOENT)
 		return;
+	if (ret == 0)
+		ret = group_keys_roster(gossip, &named);
 	if (ret) {
 		reader_report(
 			reader, &path, MESSAGE(MEMBERS_UNREADABLE), directory, strerror(-ret));
+		members_destroy(members);
 		return;
 	}
 	for (unsigned i = 0; i < gossip->n_roster; i++)
 		compare_peer(members, &gossip->roster[i],
 			&(struct json_path){.parent = &roster, .index = i}, reader);
 	while ((member = members_present(members, &position)))
-		if (!roster_names(gossip, member->name))
+		if (roster_find(named, member->id) == named->n)
 			reader_report(reader, &roster, MESSAGE(MEMBER_MISSING), member->name);
+	roster_destroy(named);
 	members_destroy(members);
 }
 

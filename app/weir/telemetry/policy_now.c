@@ -78,10 +78,11 @@ unsigned show_spent_totals(const struct instance *inst, const char **first)
 
 void alarm_spent_totals(const struct instance *inst, json_t *alarms)
 {
-	const char *first = "",
-		   *lost = show_count_lost(inst) ? " here: a lost peer can hold more" : "";
+	const char *first = "", *lost = "";
 	unsigned n = show_spent_totals(inst, &first);
 
+	if (n > 0 && show_count_lost(inst) > 0)
+		lost = " here: a lost peer can hold more";
 	if (n == 1)
 		json_array_append_new(
 			alarms, json_sprintf("the quota of %s is spent%s", first, lost));

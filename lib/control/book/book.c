@@ -216,11 +216,6 @@ int book_open(struct book *book, const struct book_params *params)
 	return ret;
 }
 
-unsigned book_joiners(const struct book *book)
-{
-	return book->n_edges - book->n_first;
-}
-
 bool book_misses_member(const struct book *book)
 {
 	for (unsigned e = book->n_first; e < book->n_edges; e++)

@@ -272,9 +272,6 @@ void book_regroup_cancel(const struct book_regrouping *regrouping);
 /* Replaces account i, which has moved in memory. For make_room(). */
 void book_account_moved(struct book *book, unsigned i, struct book_account *account);
 
-/* Returns the number of edges that were added at run time or at a start. */
-unsigned book_joiners(const struct book *book);
-
 /*
  * Returns true if records name a member that is not in the roster. Then the owner's set of members
  * is older than its records. It must not confirm the sets of others, see ledger_set_complete().
