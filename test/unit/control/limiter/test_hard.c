@@ -6,6 +6,8 @@
 #include "check.h"
 #include "scope.h"
 
+#include "hard_policy.h"
+
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
@@ -36,18 +38,10 @@ struct group {
 static void fill_hard_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
-		policies[p] = (struct limiter_policy){
-			.id = 1 + p,
-			.allocator = allocator_find(p == ADAPTOR ? "adaptor" : "fps"),
-			.limit_bps = LIMIT,
-			.burst_bytes = BURST,
-			.interval_ns = TICK,
-			.keep_per_second = 0.1,
-			.history_ns = 2000 * MS,
-			.step_ns = 200 * MS,
-			.guarantee = p == SOFT ? LIMITER_SOFT : LIMITER_HARD,
-			.indicator = p == GDRL ? &gdrl_utilisation : NULL,
-		};
+		policies[p] = hard_policy(
+			1 + p, p == ADAPTOR ? "adaptor" : "fps", LIMIT, BURST, TICK);
+	policies[GDRL].indicator = &gdrl_utilisation;
+	policies[SOFT].guarantee = LIMITER_SOFT;
 }
 
 static struct limiter *limiter_new(

@@ -6,6 +6,8 @@
 #include "check.h"
 #include "scope.h"
 
+#include "hard_policy.h"
+
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
@@ -54,18 +56,9 @@ static struct roster *make_roster(const unsigned *sites, unsigned n, struct book
 static void fill_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
-		policies[p] = (struct limiter_policy){
-			.id = 1 + p,
-			.allocator = allocator_find(p == ADAPTOR ? "adaptor" : "fps"),
-			.limit_bps = LIMIT,
-			.burst_bytes = BURST,
-			.interval_ns = TICK,
-			.keep_per_second = 0.1,
-			.history_ns = 2000 * MS,
-			.step_ns = 200 * MS,
-			.guarantee = LIMITER_HARD,
-			.indicator = p == GDRL ? &gdrl_spare : NULL,
-		};
+		policies[p] = hard_policy(
+			1 + p, p == ADAPTOR ? "adaptor" : "fps", LIMIT, BURST, TICK);
+	policies[GDRL].indicator = &gdrl_spare;
 }
 
 /* Starts a site, whose own place is in the list of sites. */
